@@ -44,25 +44,15 @@ const longestReplaySeconds = 25 * 60;
  * The sessions that logins and checks run in: stealthy, with the profile of the connection, and held, so that they neither
  * sleep nor time out. They are sessions like any other: listed, watched and deleted by the same requests.
  */
-export function loginBrowsers({
-  sessions,
-  replays,
-  log,
-}: {
+export function loginBrowsers(deps: {
   sessions: Pick<SessionService, 'create' | 'forms' | 'stop' | 'removeAndSave' | 'running'>;
   replays: Pick<ReplayService, 'start'>;
   log: Log;
 }) {
+  const { sessions, replays, log } = deps;
   return {
-    async start({
-      connection,
-      keyId,
-      proxyId,
-      telemetry,
-      record,
-      withoutTabs,
-      signal,
-    }: BrowserWish): Promise<LoginBrowser> {
+    async start(wish: BrowserWish): Promise<LoginBrowser> {
+      const { connection, keyId, proxyId, telemetry, record, withoutTabs, signal } = wish;
       const { id, project_id: projectId, profile_id: profileId } = connection;
       const request: CreateSession = {
         headless: true,

@@ -7,7 +7,7 @@ import { isSecretName } from './flow/values.ts';
 import type { LoginInputs } from './inputs.ts';
 import type { loginKeeping } from './login-results.ts';
 import type { LoginMetrics } from './metrics.ts';
-import { ends, loginEnds, type Stop } from './login-ends.ts';
+import { ends, failed, loginEnds, type Stop } from './login-ends.ts';
 import { runStore, type EndedRun, type FlowEnd, type RunRow } from './run-store.ts';
 import { connectionStore, type ConnectionRow, type Learned } from './store.ts';
 
@@ -171,11 +171,8 @@ const shown = /user|mail|login|phone|identif|name|tenant|server|domain|url|accou
 
 const fault = { ...ends.fault, typed: {} } as FlowOutcome;
 
-const unsaved = (reason: string | undefined): FlowEnd => ({
-  status: 'FAILED',
-  errorCode: 'internal_error',
-  errorMessage: `The login succeeded, and its profile could not be saved. ${reason ?? ''}`.trim(),
-});
+const unsaved = (reason = '') =>
+  failed('internal_error', `The login succeeded, and its profile could not be saved. ${reason}`.trim());
 
 /** The row of a login that was ended by another request meanwhile. */
 const over = (run: RunRow, { status, errorCode }: FlowEnd): EndedRun => ({

@@ -1,6 +1,7 @@
 import { ServiceError } from '../errors.ts';
 import type { Log } from '../lib/log.ts';
 import { isDataError, type Db } from '../store/db.ts';
+import type { FlowErrorCode } from './flow/types.ts';
 import type { LoginInputs } from './inputs.ts';
 import { runStore, type EndedRun, type FlowEnd } from './run-store.ts';
 import { connectionStore, type Learned } from './store.ts';
@@ -11,29 +12,19 @@ const mostOwed = 1000;
 /** Why a login was stopped from outside of its page. */
 export type Stop = 'canceled' | 'expired' | 'shutdown' | 'browser_gone' | 'not_written' | 'fault';
 
+export const failed = (errorCode: FlowErrorCode, errorMessage: string): FlowEnd => ({
+  status: 'FAILED',
+  errorCode,
+  errorMessage,
+});
+
 export const ends: Record<Stop, FlowEnd> = {
   canceled: { status: 'CANCELED', errorCode: 'flow_failed', errorMessage: 'The login was canceled.' },
   expired: { status: 'EXPIRED', errorCode: 'session_expired', errorMessage: 'The login took longer than 20 minutes.' },
-  shutdown: {
-    status: 'FAILED',
-    errorCode: 'browser_error',
-    errorMessage: 'The service was stopped during the login. Start it again.',
-  },
-  browser_gone: {
-    status: 'FAILED',
-    errorCode: 'browser_error',
-    errorMessage: 'The browser of the login was deleted or crashed. Start it again.',
-  },
-  not_written: {
-    status: 'FAILED',
-    errorCode: 'internal_error',
-    errorMessage: 'The database did not answer as the login began. Start it again.',
-  },
-  fault: {
-    status: 'FAILED',
-    errorCode: 'internal_error',
-    errorMessage: 'The login failed by a fault of the service. Its log has the reason.',
-  },
+  shutdown: failed('browser_error', 'The service was stopped during the login. Start it again.'),
+  browser_gone: failed('browser_error', 'The browser of the login was deleted or crashed. Start it again.'),
+  not_written: failed('internal_error', 'The database did not answer as the login began. Start it again.'),
+  fault: failed('internal_error', 'The login failed by a fault of the service. Its log has the reason.'),
 };
 
 interface LearnedOf {

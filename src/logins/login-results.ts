@@ -69,17 +69,13 @@ type AtHand =
   'connection' | 'flowType' | 'credential' | 'totp' | 'lastTotpCounter' | 'recipe' | 'passkeys' | 'mayEnrol';
 
 /** What a login is given of what is stored, and what is stored of what it leaves behind. */
-export function loginKeeping({
-  db,
-  secrets,
-  lookup,
-  log,
-}: {
+export function loginKeeping(deps: {
   db: Db;
   secrets: Secrets;
   lookup: Pick<CredentialLookup, 'resolve' | 'refusal' | 'totpCode' | 'save'>;
   log: Log;
 }) {
+  const { db, secrets, lookup, log } = deps;
   const confirmed = confirmedValues(secrets.keys);
 
   async function passkeys(connectionId: string): Promise<Passkey[] | undefined> {

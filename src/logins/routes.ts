@@ -168,10 +168,7 @@ function flowRoutes({ logins }: Room): FastifyPluginAsyncTypebox {
           tags,
           params,
           body: StartLogin,
-          response: {
-            200: LoginStarted,
-            ...refusals('connection_not_found', 'flow_in_progress', ...ofStart),
-          },
+          response: { 200: LoginStarted, ...refusals('connection_not_found', 'flow_in_progress', ...ofStart) },
         },
       },
       (request) => logins.login(asking(request), request.params.id, request.body),

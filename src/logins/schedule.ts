@@ -6,7 +6,7 @@ import { checkTurns } from './check-turns.ts';
 import { checkClaims } from './claim-store.ts';
 import { jittered, loginChecks, pausesSeconds, type CheckOptions } from './checks.ts';
 import { runStore } from './run-store.ts';
-import { ends } from './login-driver.ts';
+import { ends } from './login-ends.ts';
 import type { NodeLogins } from './node-logins.ts';
 import { connectionStore } from './store.ts';
 

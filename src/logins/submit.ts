@@ -44,37 +44,28 @@ function namedValues({ fields }: FlowState, given: Record<string, string>): Reco
 }
 
 function choiceOf({ choices }: FlowState, request: SubmitFields): FlowState['choices'][number] | undefined {
-  const {
-    selected_choice_id: id,
-    sso_button_selector: selector,
-    sso_provider: provider,
-    mfa_option_id: mfa,
-    sign_in_option_id: option,
-  } = request;
-  const ways: [string, string | undefined, (choice: ReadChoice) => boolean][] = [
-    ['selected_choice_id', id, (choice) => choice.id === id],
-    [
-      'sso_button_selector',
-      selector,
-      ({ type, selectors }) => type === 'sso_provider' && selectors.includes(selector!),
-    ],
-    ['sso_provider', provider, (choice) => choice.type === 'sso_provider' && providerOf(choice) === provider],
-    [
-      'mfa_option_id',
-      mfa,
-      ({ id, type, mfaType }) => (type === 'mfa_method' && (mfaType ?? 'switch') === mfa) || id === mfa,
-    ],
-    ['sign_in_option_id', option, (choice) => choice.id === option],
-  ];
-  const given = ways.filter(([, value]) => value !== undefined);
-  if (given.length > 1)
-    throw errors.invalid_input({ detail: `${given[0]![0]} and ${given[1]![0]} are two choices. Send one of them.` });
-  const [way] = given;
-  if (!way) return undefined;
-  const chosen = choices.find(way[2]);
-  if (!chosen) throw notAsked(`${way[0]}: the login offers no choice '${way[1]}' now.`);
+  const [given, other] = waysToChoose.filter(([name]) => request[name] !== undefined);
+  if (!given) return undefined;
+  if (other) throw errors.invalid_input({ detail: `${given[0]} and ${other[0]} are two choices. Send one of them.` });
+  const [name, names] = given;
+  const chosen = choices.find((choice) => names(choice, request[name]!));
+  if (!chosen) throw notAsked(`${name}: the login offers no choice '${request[name]}' now.`);
   return chosen;
 }
+
+type ChoiceName = 'selected_choice_id' | 'sso_button_selector' | 'sso_provider' | 'mfa_option_id' | 'sign_in_option_id';
+
+/** The fields of a request that name a choice, each with what it names. */
+const waysToChoose: [ChoiceName, (choice: ReadChoice, value: string) => boolean][] = [
+  ['selected_choice_id', ({ id }, value) => id === value],
+  ['sso_button_selector', ({ type, selectors }, value) => type === 'sso_provider' && selectors.includes(value)],
+  ['sso_provider', (choice, value) => choice.type === 'sso_provider' && providerOf(choice) === value],
+  [
+    'mfa_option_id',
+    (one, value) => one.id === value || (one.type === 'mfa_method' && (one.mfaType ?? 'switch') === value),
+  ],
+  ['sign_in_option_id', ({ id }, value) => id === value],
+];
 
 export const broken = () =>
   errors.invalid_input({ detail: 'A value has half of a surrogate pair. Send whole characters.' });
