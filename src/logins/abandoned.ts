@@ -17,10 +17,8 @@ export async function abandon(
   within: Db,
 ): Promise<number> {
   const runs = await runStore(within).endAllOf(nodeId, why);
-  await inputs.discard(
-    runs.map(({ id }) => id),
-    within,
-  );
+  const ids = runs.map(({ id }) => id);
+  await inputs.discard(ids, within);
   await checkClaims(within).releaseClaimsOf(nodeId);
   return runs.length;
 }

@@ -117,13 +117,8 @@ export function nodeLogins(options: NodeLoginsOptions) {
     });
     const { sessionId, replayId, captured } = browser;
     const there = await runs.browserStarted(run.id, { sessionId, replayId, captured }).catch(() => undefined);
-    let why: Stop | undefined = closed
-      ? 'shutdown'
-      : there === undefined
-        ? 'not_written'
-        : there
-          ? undefined
-          : 'canceled';
+    const missing = there === undefined ? 'not_written' : there ? undefined : 'canceled';
+    let why: Stop | undefined = closed ? 'shutdown' : missing;
     const entry: Running = {
       run,
       sessionId,

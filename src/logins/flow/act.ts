@@ -124,13 +124,8 @@ async function basic(flow: Flow, look: Look): Promise<FlowStateName> {
 }
 
 function basicFieldsOf({ snapshot: { basicAuth } }: Look): ReadField[] {
-  const field = {
-    required: true,
-    filled: false,
-    selectors: [],
-    ref: '',
-    ...(basicAuth && { origin: basicAuth.origin }),
-  };
+  const at = basicAuth && { origin: basicAuth.origin };
+  const field = { required: true, filled: false, selectors: [], ref: '', ...at };
   return [
     { ...field, id: 'username', type: 'identifier', key: 'username', label: 'User name', legacyType: 'text' },
     { ...field, id: 'password', type: 'password', key: 'password', label: 'Password', legacyType: 'password' },

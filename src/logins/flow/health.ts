@@ -19,10 +19,8 @@ interface CheckInput {
  * it was loaded twice, and when the address where logins begin has not got its form back. `unknown` means that the site does
  * not show it: it is down, or shows something that tells neither. A connection must not lose its status for that.
  */
-export async function checkWith(
-  read: Reader,
-  { browser, connection, recipe, signal, patience }: CheckInput,
-): Promise<Health> {
+export async function checkWith(read: Reader, input: CheckInput): Promise<Health> {
+  const { browser, connection, recipe, signal, patience } = input;
   const watcher = { browser, read, domain: connection.domain, patience };
   const ended = connection.postLoginUrl ?? recipe?.success.url;
   const [first] = entryAddresses(connection, recipe);

@@ -64,13 +64,8 @@ export interface AllowedHosts {
   passkeys(url: string): boolean;
 }
 
-export function allowedHosts({
-  domain,
-  plainHttp,
-  loginUrl,
-  allowedDomains,
-  ssoHosts: learned = {},
-}: FlowConnection): AllowedHosts {
+export function allowedHosts(connection: FlowConnection): AllowedHosts {
+  const { domain, plainHttp, loginUrl, allowedDomains, ssoHosts: learned = {} } = connection;
   const sites = [
     ...siteOf(domain, plainHttp),
     ...allowedDomains.flatMap((name) => siteOf(name)),

@@ -111,6 +111,9 @@ function only<T extends { selectors: string[] }>(
 /** A place on the page tells no choice from another: sites put the way first that was used last. */
 const isPlace = (selector: string) => selector.includes(':nth-of-type(');
 
+/** A field that the reading did not find. */
+const unread = { required: true, filled: false, legacyType: 'text' as const };
+
 /**
  * The elements of a step. What the reading has found by the same ways is taken as it is: it has its options and boxes too.
  * Looking for an element makes older references stale, so a step that needs more than a few searches is not replayed.
@@ -123,25 +126,11 @@ async function located(
 ): Promise<Replay | undefined> {
   const fields: ReadField[] = [];
   for (const { key, type, label, selectors, select } of step.fills) {
-    const known = only(
-      reading.fields.filter((field) => field.key === key),
-      selectors,
-    );
+    const alike = reading.fields.filter((field) => field.key === key);
+    const known = only(alike, selectors);
     const ref = known?.ref ?? (select ? undefined : await search(selectors));
     if (ref === undefined) return undefined;
-    fields.push(
-      known ?? {
-        id: `recipe_${key}`,
-        ref,
-        type,
-        key,
-        label,
-        required: true,
-        filled: false,
-        selectors,
-        legacyType: 'text',
-      },
-    );
+    fields.push(known ?? { ...unread, id: `recipe_${key}`, ref, type, key, label, selectors });
   }
   const { click } = step;
   if (!click) return { step, at, fields };

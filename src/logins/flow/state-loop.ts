@@ -296,11 +296,7 @@ function outcomeOf(flow: Flow, end: FlowEnd): FlowOutcome {
 }
 
 /** What must not be lost, however the flow ends. */
-async function learned({
-  factors,
-  input,
-  person,
-}: Flow): Promise<Pick<FlowOutcome, 'totpSecret' | 'totpCounter' | 'ssoProvider' | 'passkeys'>> {
+async function learned({ factors, input, person }: Flow): Promise<Omit<FlowOutcome, 'status' | 'typed'>> {
   // The site knows a new passkey, and how often each was used, whatever came of the login.
   const passkeys = factors.passkeysEnabled ? await input.browser.passkeys.exported().catch(() => []) : [];
   return {

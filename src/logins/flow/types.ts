@@ -119,17 +119,15 @@ export interface Submitted {
   code?: string | undefined;
 }
 
-/** Identifies what is asked; see `questionOf`. */
-interface Question {
-  question?: string | undefined;
-}
+/** With the name of the question; see `questionOf`. */
+type Asked<T> = T & { question?: string | undefined };
 
 /** What users see of a running flow. Values that were typed are never in it. */
 export interface FlowState {
   step: FlowStep;
   /** Empty unless the flow waits for them. */
-  fields: (ReadField & Question)[];
-  choices: (ReadChoice & Question)[];
+  fields: Asked<ReadField>[];
+  choices: Asked<ReadChoice>[];
   externalActionMessage?: string | undefined;
   /** The site's own error text. */
   websiteError?: string | undefined;

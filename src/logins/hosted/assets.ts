@@ -26,10 +26,7 @@ const csp = [
 ].join('; ');
 
 /** The address of the page has a code. */
-export const pageHeaders = {
-  'Content-Security-Policy': csp,
-  ...guardedPage,
-};
+export const pageHeaders = { 'Content-Security-Policy': csp, ...guardedPage };
 
 /** The same for every flow: what it shows, it asks for with its code. */
 export const hostedPage = readFileSync(join(import.meta.dirname, 'page.html'));

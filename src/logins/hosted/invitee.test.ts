@@ -11,11 +11,7 @@ const flow = { connectionId: 'ma_one', flowId: 'flow_one', projectId: 'proj_one'
 const token = pass.token(flow, new Date(Date.now() + 60_000));
 
 const gate = (now: { flowId?: string; lapse?: 'key' | 'project' } = {}) =>
-  invitees({
-    pass,
-    lapseOf: async () => now.lapse,
-    flowIdOf: async () => ('flowId' in now ? now.flowId : 'flow_one'),
-  });
+  invitees({ pass, lapseOf: async () => now.lapse, flowIdOf: async () => ('flowId' in now ? now.flowId : 'flow_one') });
 
 test('an invitee is let in to the flow that the token is for', async () => {
   expect(await gate().admit(token, { id: 'ma_one' })).toEqual(flow);

@@ -5,17 +5,14 @@ import type { FlowTokens } from './token.ts';
 export type Invitees = ReturnType<typeof invitees>;
 
 /** What admits invitees: the token, the key that the flow was started with, and the connection's flow of now. */
-export function invitees({
-  pass,
-  lapseOf,
-  flowIdOf,
-}: {
+export function invitees(deps: {
   pass: FlowTokens;
   /** Which of the key and the project is no longer valid; undefined while both are. */
   lapseOf: (minter: { keyId: string; projectId: string }) => Promise<'key' | 'project' | undefined>;
   /** The newest flow of a connection, running or not; undefined when the connection is deleted. */
   flowIdOf: (connectionId: string) => Promise<string | undefined>;
 }) {
+  const { pass, lapseOf, flowIdOf } = deps;
   return {
     isOne: pass.looksLikeOne,
 

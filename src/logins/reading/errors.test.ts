@@ -52,10 +52,7 @@ const errors: [string, Part, Partial<ReadContext>, string | undefined][] = [
   ['of a code', alert('The code is invalid.'), { submitted: ['code'] }, 'code fresh'],
   [
     'nothing',
-    words('We are here for you.', {
-      formKey: 'other',
-      box: { x: 0, y: 3000, width: 300, height: 20 },
-    }),
+    words('We are here for you.', { formKey: 'other', box: { x: 0, y: 3000, width: 300, height: 20 } }),
     { submitted: ['password'] },
     undefined,
   ],

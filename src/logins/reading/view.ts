@@ -59,12 +59,8 @@ export function best(forms: Form[], ...kinds: FormKind[]): Form | undefined {
   return forms.filter(({ kind }) => kinds.includes(kind)).sort((a, b) => b.score - a.score)[0];
 }
 
-export function submitPart(group: Group): Pick<Reading, 'submit'> {
-  const { submit } = group;
-  return submit === undefined
-    ? {}
-    : { submit: { ref: submit.el.ref, label: submit.label, selectors: [...submit.el.selectors] } };
-}
+export const submitPart = ({ submit }: Group): Pick<Reading, 'submit'> =>
+  submit ? { submit: { ref: submit.el.ref, label: submit.label, selectors: [...submit.el.selectors] } } : {};
 
 export function rememberPart(group: Group): Pick<Reading, 'remember'> {
   const remember = rememberOf(group);

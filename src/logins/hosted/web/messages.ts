@@ -46,10 +46,7 @@ export const progress = {
 export type End = Exclude<FlowStatus, 'IN_PROGRESS'>;
 
 export const ends: Record<End, { title(site: string): string; text?: string }> = {
-  SUCCESS: {
-    title: (site) => `You are signed in to ${site}`,
-    text: 'You can close this page.',
-  },
+  SUCCESS: { title: (site) => `You are signed in to ${site}`, text: 'You can close this page.' },
   FAILED: { title: () => 'The sign-in did not work' },
   EXPIRED: { title: () => 'The time for this sign-in is over', text: 'Nothing was changed.' },
   CANCELED: { title: () => 'This sign-in was cancelled', text: 'Nothing was changed.' },

@@ -312,11 +312,7 @@ async function begin(): Promise<void> {
   tick();
   setInterval(tick, 15_000);
   onState(connection);
-  await login.follow({
-    onState,
-    isOver,
-    onLost: (on) => note('lost', on && !isOver() ? messages.trouble.lost : ''),
-  });
+  await login.follow({ onState, isOver, onLost: (on) => note('lost', on && !isOver() ? messages.trouble.lost : '') });
 }
 
 $('form').addEventListener('submit', (event) => {

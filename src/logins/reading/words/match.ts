@@ -106,10 +106,7 @@ export function words(table: WordTable): Words {
     if (!text) return false;
     return tablesOf(knownOf(text)).has(number);
   };
-  return {
-    in: (...texts) => texts.some(has),
-    count: (text) => indexed().count(number, plain(text)),
-  };
+  return { in: (...texts) => texts.some(has), count: (text) => indexed().count(number, plain(text)) };
 }
 
 function tablesOf(of: Known): ReadonlySet<number> {
