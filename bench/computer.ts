@@ -28,7 +28,15 @@ export async function benchComputer(): Promise<Row[]> {
   for (const headless of [true, false]) {
     const name = headless ? 'headless' : 'headful';
     const dir = await mkdtemp(join(tmpdir(), 'corral-bench-'));
-    const launch = { dir: join(dir, 's'), headless, stealth: false, kiosk_mode: false, gpu: false, viewport, isolation };
+    const launch = {
+      dir: join(dir, 's'),
+      headless,
+      stealth: false,
+      kiosk_mode: false,
+      gpu: false,
+      viewport,
+      isolation,
+    };
     const whenGone = () => ({ code: 1011, reason: 'gone' });
     const allow = destinations({ allow: [], service: [] });
     const engine = await startEngine({ launch, allow, log: silent, whenGone }, AbortSignal.timeout(30_000));

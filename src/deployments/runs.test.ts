@@ -72,7 +72,7 @@ function queueOf(ids: string[], more: Partial<RunsDeps> = {}) {
 
 test('a node runs as many as it may, and takes the next when one has ended', async () => {
   const { queue, begun, ends, waiting } = queueOf(['one', 'two', 'three']);
-  queue.pump();
+  void queue.pump();
   await expect.poll(() => [...begun.keys()]).toEqual(['one', 'two']);
   expect(waiting).toEqual(['three']);
   begun.get('one')!({ output: '1' });
@@ -87,7 +87,7 @@ test('a node runs as many as it may, and takes the next when one has ended', asy
 
 test('an invocation that was ended in the database is ended here, with its worker', async () => {
   const { queue, hub, begun, ends, stopped } = queueOf(['one']);
-  queue.pump();
+  void queue.pump();
   await expect.poll(() => begun.has('one')).toBe(true);
   hub.hear('state one');
   await expect.poll(() => ends).toMatchObject([{ id: 'one', status: 'failed' }]);
@@ -105,7 +105,7 @@ test('a fault of the service in the work of an invocation fails it, and the next
       giveBack: async () => {},
     },
   });
-  queue.pump();
+  void queue.pump();
   await expect.poll(() => ends.map(({ id }) => id)).toEqual(['one', 'two']);
   expect(ends[0]!.reason).toContain('The service failed to run this invocation.');
   await queue.close();
@@ -115,7 +115,7 @@ test('a worker that does not start fails the invocation, and the next one is tak
   const { queue, ends } = queueOf(['one', 'two'], {
     workers: { take: () => Promise.reject(new WorkerError('The app does not load.')), giveBack: async () => {} },
   });
-  queue.pump();
+  void queue.pump();
   await expect.poll(() => ends.map(({ id }) => id)).toEqual(['one', 'two']);
   expect(ends[0]!.reason).toContain('The app does not load.');
   await queue.close();
@@ -128,14 +128,14 @@ test('the queue is asked for no invocation of a project that has filled the disk
     store: { claim, finish: async () => undefined, overAmong: async () => [] },
     offenders: () => ['greedy'],
   });
-  queue.pump();
+  void queue.pump();
   await expect.poll(() => asked).toEqual([['greedy']]);
   await queue.close();
 });
 
 test('when the service closes, what runs fails with that reason', async () => {
   const { queue, begun, ends } = queueOf(['one']);
-  queue.pump();
+  void queue.pump();
   await expect.poll(() => begun.has('one')).toBe(true);
   await queue.close();
   expect(ends).toMatchObject([{ id: 'one', status: 'failed', reason: expect.stringContaining('service was stopped') }]);
@@ -148,7 +148,7 @@ test('one whose log cannot be opened, or that breaks on the side of the service,
     workers: { take: () => Promise.reject(new Error(secret)), giveBack: async () => {} },
   });
   for (const { queue, ends } of [noLog, noWorker]) {
-    queue.pump();
+    void queue.pump();
     await expect.poll(() => ends).toMatchObject([{ id: 'one', status: 'failed' }]);
     expect(ends[0]!.reason).toContain('The service failed');
     expect(ends[0]!.reason).not.toContain('/data');

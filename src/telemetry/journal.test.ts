@@ -49,7 +49,7 @@ test('of what waits for a write that takes long, the oldest beyond 4 MiB is lost
   const left = later.reduce((sum, { lines }) => sum + lines.length, 0);
   expect(lost).toEqual([1000 - left]);
 
-  kept.end();
+  await kept.end();
   const seqs: number[] = [];
   for await (const { seq } of kept.follow(0, new AbortController().signal)) seqs.push(seq);
   expect(seqs.slice(0, 6)).toEqual([1, 2, 3, 4, 5, 1006 - left]);
