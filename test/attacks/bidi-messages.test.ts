@@ -93,10 +93,10 @@ describe(
       ['a wrong value in lists', 'script.callFunction', () => call(nested('array', 12, wrong)), 'error'],
       ['a value in many sets', 'script.callFunction', () => call(nested('set', 12, { type: 'null' })), 'success'],
       ['a value in the most sets', 'script.callFunction', () => call(nested('set', 140, { type: 'null' })), 'success'],
-      ['a value in too many sets', 'script.callFunction', () => call(nested('set', 2000, wrong)), 'error'],
+      ['a value in too many sets', 'script.callFunction', () => call(nested('set', 400, wrong)), 'error'],
       ['wrong values', 'script.callFunction', () => call(...many(30_000, wrong)), 'error'],
       ['values', 'script.callFunction', () => call(...many(9000, { type: 'null' })), 'success'],
-      ['lists', 'script.callFunction', () => call(...many(2000, { type: 'array', value: [] })), 'success'],
+      ['lists', 'script.callFunction', () => call(...many(1000, { type: 'array', value: [] })), 'success'],
       [
         'a list of lists',
         'script.callFunction',

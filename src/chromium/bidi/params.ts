@@ -40,7 +40,7 @@ const own = new Map<string, Check<object>>([
 
 /** The mapper takes some microseconds for each value of a script, and sends a CDP command for each list or object among them. */
 const MOST_VALUES = 10_000;
-const MOST_LISTS = 2000;
+const MOST_LISTS = 1000;
 
 /** The params of a command as the mapper takes them, or why they are not those of the standard. Unknown commands are left to the mapper. */
 export function parseParams(method: string, params: Params): Params | Misfit {
