@@ -29,6 +29,7 @@ import { readForm } from '../src/deployments/form.ts';
 import { redactor } from '../src/deployments/redact.ts';
 import { readSince } from '../src/deployments/since.ts';
 import { inches } from '../src/doors/browserless/paper.ts';
+import { textArray } from '../src/store/text-array.ts';
 import { storeIdOf } from '../src/extensions/crx.ts';
 import { accepts } from '../src/lib/accept-encoding.ts';
 import { namedByConnection } from '../src/lib/hop-by-hop.ts';
@@ -131,6 +132,7 @@ const functions: Record<string, (text: string) => unknown> = {
   'deployments/redact.ts redactor, the text as a secret': (text) => redactor([text])(text),
   'deployments/since.ts readSince': (text) => readSince(text),
   'doors/browserless/paper.ts inches': inches,
+  'store/text-array.ts textArray': (text) => textArray(`{"${text}"}`),
   'extensions/crx.ts storeIdOf': (text) => storeIdOf(address(text)),
   'lib/accept-encoding.ts accepts': (text) => accepts(text, 'br'),
   'lib/hop-by-hop.ts namedByConnection': namedByConnection,

@@ -10,6 +10,7 @@ import { database, type Db } from './db.ts';
 import { startEmbeddedPostgres } from './embedded.ts';
 import { migrate, refuseUnlessCurrent } from './migrate.ts';
 import { sql } from './sql.ts';
+import { textArray } from './text-array.ts';
 
 export interface Store {
   readonly db: Db;
@@ -120,8 +121,15 @@ async function connectionTo({ dataDir, databaseUrl, log }: Pick<StoreOptions, 'd
   };
 }
 
+const TEXT_ARRAY = 1009;
+
+const types: pg.CustomTypesConfig = {
+  getTypeParser: (type, format) =>
+    Number(type) === TEXT_ARRAY && format !== 'binary' ? textArray : pg.types.getTypeParser(type, format),
+};
+
 function openPool(connection: pg.PoolConfig, max: number, log: Log) {
-  const pool = new pg.Pool({ ...connection, max, connectionTimeoutMillis: 10_000, idleTimeoutMillis: 60_000 });
+  const pool = new pg.Pool({ ...connection, types, max, connectionTimeoutMillis: 10_000, idleTimeoutMillis: 60_000 });
   pool.on('error', (error) => log.warn({ error: error.message }, 'store.connection_error'));
   return pool;
 }
