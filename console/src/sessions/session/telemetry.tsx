@@ -17,6 +17,7 @@ const categories = [
   'connection',
   'system',
   'screenshot',
+  'captcha',
   'monitor',
 ] as const;
 type Category = (typeof categories)[number];
