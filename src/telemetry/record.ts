@@ -23,7 +23,7 @@ const bits: Record<EventCategory, number> = {
   monitor: 9,
 };
 
-/** A chunk knows in one integer what is in it. */
+/** The categories of a chunk, as a bit mask. */
 export const maskOf = (categories: Iterable<EventCategory>): number =>
   [...categories].reduce((mask, category) => mask | (1 << bits[category]), 0);
 
@@ -66,7 +66,7 @@ export const renumbered = (line: string, seq: number): string => `{"seq":${seq}$
 /** What a line says about itself at its beginning. */
 export function headOf(line: string): { seq: number; ts: number; mask: number } {
   const [, seq, ts, category] = head.exec(line) ?? [];
-  return { seq: Number(seq), ts: Number(ts), mask: 1 << order.indexOf(category as EventCategory) };
+  return { seq: Number(seq), ts: Number(ts), mask: maskOf([category as EventCategory]) };
 }
 
 /** Only values are changed, and names in `data`: a secret such as "type" must not take the event apart. */
