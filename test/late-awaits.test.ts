@@ -22,7 +22,7 @@ const fine: Record<string, string[]> = {
     'await other();',
     'await x;',
   ],
-  'what is not a promise': ['const x = ask();', 'await other();', 'use(x);'],
+  'a value that is not awaited': ['const x = ask();', 'await other();', 'use(x);'],
   'a promise that cannot reject': ['const x = new Promise((resolve) => later(resolve));', 'await other();', 'await x;'],
   'a promise that another function awaits': ['const x = ask();', 'keep(x);', 'await other();', 'await x;'],
 };

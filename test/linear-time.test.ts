@@ -137,7 +137,7 @@ const functions: Record<string, (text: string) => unknown> = {
   'lib/accept-encoding.ts accepts': (text) => accepts(text, 'br'),
   'lib/hop-by-hop.ts namedByConnection': namedByConnection,
   'lib/nearest.ts nearest': (text) => nearest(text, ['headless', 'timeout_seconds', 'profile']),
-  'lib/json-aside.ts isJson': (text) => isLight(text), // what is heavy goes to a thread
+  'lib/json-aside.ts isJson': (text) => isLight(text), // heavy JSON is parsed in a thread
   'lib/json-strings.ts withShortStrings': (text) => [
     withShortStrings(Buffer.from(text), 100),
     withShortStrings(Buffer.from(JSON.stringify(text)), 100),
@@ -211,7 +211,7 @@ const functions: Record<string, (text: string) => unknown> = {
   'telemetry/times.ts untilUs': untilUs,
 };
 
-/** Of what is repeated, each is what some search reads in vain: a character, or what begins like something that is looked for. */
+/** Each unit makes some search fail late: a character, or the beginning of a text that is searched for. */
 const repeated = [
   ...' /=-_.:"\\%#&*,@<[(0ax\n\t•é'.split(''),
   '\r\n',
@@ -258,7 +258,7 @@ function cost(run: (text: string) => unknown, text: string, runs: number): numbe
   return least;
 }
 
-/** Made once, by way of bytes: a text that was put together lazily is put together again by whoever reads it first. */
+/** Built once, from bytes: V8 would flatten a concatenated string at its first read, which would be measured. */
 const texts = repeated.map((unit) => {
   const ofLength = (length: number) => Buffer.from(`${unit.repeat(length / unit.length)}\u0001`).toString();
   return { unit, short: [ofLength(LENGTH / 8), ofLength(LENGTH / 4)], long: [ofLength(LENGTH), ofLength(2 * LENGTH)] };

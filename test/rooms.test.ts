@@ -117,7 +117,7 @@ const folders: string[] = [];
 afterEach(() => Promise.all(folders.splice(0).map((folder) => rm(folder, { recursive: true }))));
 
 describe('the plan of the house', () => {
-  test.for(wrong)('%s is told what to do instead of %j', async ([file, code, sentence]) => {
+  test.for(wrong)('the report for %s names the remedy for %j', async ([file, code, sentence]) => {
     const sentences = violations(await house({ [file]: code }));
     expect(sentences).toHaveLength(1);
     expect(sentences[0]).toMatch(new RegExp(`^src/${file}:`));
@@ -128,7 +128,7 @@ describe('the plan of the house', () => {
     expect(violations(await house(right))).toEqual([]);
   });
 
-  test('every breach is told, not only the first, and the script fails', async () => {
+  test('every breach is reported, not only the first, and the script fails', async () => {
     const src = await house({
       'lib/a.ts': "import { x } from '../errors.ts';\nimport pg from 'pg';",
       'lib/b.ts': "import { x } from '../store/open.ts';",

@@ -30,7 +30,7 @@ const until = (node: Node, id: string, expected: object) =>
   }, patience);
 
 test(
-  'any node answers for a login, and when the one that logs in again dies, another does it',
+  'any node answers for a login; if the node that logs in again dies, another node does it',
   { timeout: 400_000 },
   async () => {
     const made = await a.call('POST', '/auth/connections', {

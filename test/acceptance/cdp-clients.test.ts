@@ -84,7 +84,7 @@ describe('several clients on one browser', () => {
     expect(await raw.result('Browser.getVersion')).toHaveProperty('product');
   });
 
-  test('events go to the client that asked for them, and ids may collide', async () => {
+  test('events are sent to the client that enabled them, and ids may collide', async () => {
     const [first, second] = [await client(), await client()];
     const { targetId, sessionId } = await first.page();
     const { sessionId: other } = await second.attachTo(targetId);
@@ -104,7 +104,7 @@ describe('several clients on one browser', () => {
     expect(second.seen.filter((message) => message.sessionId === sessionId)).toEqual([]);
   });
 
-  test('the session that stands for the connection is never shown', async () => {
+  test('the session that represents the connection is never shown', async () => {
     const raw = await client();
     await raw.result('Target.setDiscoverTargets', { discover: true });
     await raw.page();
@@ -124,7 +124,7 @@ describe('several clients on one browser', () => {
     expect(await owner.evaluate('1 + 1', sessionId)).toBe(2);
   });
 
-  test('a page cannot send a message to another client by what it says', async () => {
+  test('a page cannot forge a message to another client', async () => {
     const [victim, visitor] = [await client(), await client()];
     const { sessionId: theirs } = await victim.page();
     const { sessionId } = await visitor.page();
@@ -202,7 +202,7 @@ describe('leaving', () => {
     expect(await stayer.result('Browser.getVersion')).toHaveProperty('product');
   });
 
-  test('a page that a gone client was intercepting loads', async () => {
+  test('a page that a disconnected client was intercepting loads', async () => {
     const [owner, interceptor] = [await client(), await client()];
     const { targetId, sessionId } = await owner.page();
     const { sessionId: theirs } = await interceptor.attachTo(targetId);
@@ -213,7 +213,7 @@ describe('leaving', () => {
     expect(await loaded).toBe('loaded');
   });
 
-  test('emulation and a debugger pause of a gone client are undone', async () => {
+  test('emulation and a debugger pause of a disconnected client are undone', async () => {
     const [owner, other] = [await client(), await client()];
     const { targetId, sessionId } = await owner.page();
     const { sessionId: theirs } = await other.attachTo(targetId);
@@ -228,7 +228,7 @@ describe('leaving', () => {
     await expect.poll(() => owner.evaluate(zone, sessionId)).not.toBe('Asia/Tokyo');
   });
 
-  test('targets a gone client held at their start run, and its auto-attach is over', async () => {
+  test('targets that a disconnected client held at their start run, and its auto-attach ends', async () => {
     const [owner, holder] = [await client(), await client()];
     await holder.result('Target.setAutoAttach', { autoAttach: true, waitForDebuggerOnStart: true, flatten: true });
     const { sessionId } = await owner.page(`${siteUrl}/held`);
@@ -239,7 +239,7 @@ describe('leaving', () => {
     await expect.poll(() => owner.evaluate('document.title', later)).toBe('/later');
   });
 
-  test('browser contexts stay or go with their client as it asked when it made them', async () => {
+  test('browser contexts outlive their client unless disposeOnDetach is set', async () => {
     const [owner, maker] = [await client(), await client()];
     const create = (disposeOnDetach: boolean) =>
       maker.result<{ browserContextId: string }>('Target.createBrowserContext', { disposeOnDetach });
@@ -268,7 +268,7 @@ describe('leaving', () => {
   });
 });
 
-describe('what a client may send', () => {
+describe('messages of clients', () => {
   test.each([
     ['garbage', -32700],
     ['[]', -32600],
@@ -337,7 +337,7 @@ describe('what a client may send', () => {
   });
 });
 
-describe('what a client may leave unread', () => {
+describe('clients that do not read', () => {
   test('an answer of 200 MB passes, and small ones behind it', async () => {
     const raw = await client();
     const { sessionId } = await raw.page();
@@ -365,7 +365,7 @@ describe('what a client may leave unread', () => {
   });
 });
 
-test('when the browser dies every client hears why', async () => {
+test('when the browser dies, every client receives the reason', async () => {
   const mortal = await muxServer({ whenGone: () => ({ code: 1011, reason: 'The browser crashed.' }) });
   const raw = await RawClient.open(mortal.endpoint);
   const local = mortal.mux.attachLocal();

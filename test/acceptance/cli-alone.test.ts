@@ -43,7 +43,7 @@ describe('completion', () => {
     ['corral cp note', 'corral cp note-of-mine.txt'],
   ] as const;
 
-  /** A person at a terminal: what is typed, and what the line is after the tab key. */
+  /** A person at a terminal: the typed text, and the line after the tab key. */
   test.each([
     ['bash', 'bash --norc --noprofile -i'],
     ['zsh', 'zsh -f -i'],
@@ -81,7 +81,7 @@ describe('completion', () => {
     for (const [, whole] of cases) expect(words).toContain(whole.split(' ').at(-1));
   });
 
-  test('offers what fits, in JSON as well', async () => {
+  test('offers matching words, in JSON as well', async () => {
     expect(await json('completion', 'words', '--', 'browsers', 'cr')).toEqual(['create']);
     expect(await json('completion', 'words', '--', 'pools', 're')).toEqual(['release']);
     expect(await json('completion', 'words', '--', 'nothing', 'such', '')).not.toContain('such');
@@ -139,7 +139,7 @@ describe('mcp install', () => {
     },
   );
 
-  test('keeps what else is there, the mode of the file, and a link', async () => {
+  test('keeps other settings, the mode of the file, and a link', async () => {
     const real = join(home, 'dotfiles.json');
     const file = join(home, files.cursor[0]);
     const others = {

@@ -62,8 +62,8 @@ describe('a session', () => {
     if (!command('tmux') && isRoot() && isDebian()) await aptInstall(['tmux']);
   }, 600_000);
 
-  test('is listed, told and changed, for people and for programs', async () => {
-    const [table, list, lines, one, told] = await Promise.all([
+  test('is listed, shown and changed, for people and for programs', async () => {
+    const [table, list, lines, one, updated] = await Promise.all([
       text('browsers', 'list'),
       json('browsers', 'list', '--all'),
       corral(['browsers', 'list', '-o', 'jsonl']),
@@ -74,19 +74,19 @@ describe('a session', () => {
     expect(list).toMatchObject([{ session_id: id }]);
     expect(JSON.parse(lines.stdout)).toMatchObject({ session_id: id });
     expect(one).toMatch(new RegExp(`^session_id +${id}$`, 'm'));
-    expect(told).toMatchObject({ tags: { team: 'a', env: 'b' } });
+    expect(updated).toMatchObject({ tags: { team: 'a', env: 'b' } });
     const view = await json('browsers', 'view', s, '--expires-in-seconds', '60');
     expect((await fetch(view.url)).status).toBe(200);
   });
 
   test('runs programs', async () => {
-    const [ran, told, silent] = await Promise.all([
+    const [ran, failed, silent] = await Promise.all([
       corral(['browsers', 'process', 'exec', s, '--', 'sh', '-c', 'echo out; echo err >&2; exit 7']),
       corral(['browsers', 'process', 'exec', s, '-o', 'json', '--', 'sh', '-c', 'exit 3']),
       json('browsers', 'process', 'spawn', s, '--allocate-tty', '--', 'cat'),
     ]);
     expect(ran).toEqual({ code: 7, stdout: 'out\n', stderr: 'err\n' });
-    expect([told.code, JSON.parse(told.stdout)]).toMatchObject([3, { exit_code: 3 }]);
+    expect([failed.code, JSON.parse(failed.stdout)]).toMatchObject([3, { exit_code: 3 }]);
     const of = ['browsers', 'process'] as const;
     const cat = silent.process_id as string;
     expect(await json(...of, 'status', s, cat)).toMatchObject({ state: 'running' });
@@ -127,7 +127,7 @@ describe('a session', () => {
     expect(await corral(['cp', 'a.txt', 'b.txt'])).toMatchObject({ code: 2 });
   });
 
-  test('tells what changes in a directory', async () => {
+  test('reports changes in a directory', async () => {
     const watching = corral(['browsers', 'fs', 'watch', s, '/tmp', '--count', '1', '-o', 'json']);
     let over = false;
     const done = watching.finally(() => (over = true));
@@ -154,22 +154,22 @@ describe('a session', () => {
     expect((await readFile(join(home, 'shot.png'))).subarray(1, 4).toString()).toBe('PNG');
   });
 
-  test('runs Playwright code, asks as its browser, and tells its logs', async () => {
+  test('runs Playwright code, sends requests as its browser, and shows its logs', async () => {
     const code = `await page.goto(${JSON.stringify(pages.url)}); return { url: page.url() }`;
-    const [told, body, , failed] = await Promise.all([
+    const [executed, body, , failed] = await Promise.all([
       json('browsers', 'playwright', 'execute', s, code),
       corral(['browsers', 'curl', s, pages.url, '-H', 'X-Mine: yes']),
       json('browsers', 'curl', s, pages.url),
       corral(['browsers', 'playwright', 'execute', s, 'throw new Error("no luck")']),
     ]);
-    expect(told).toMatchObject({ success: true, result: { url: expect.stringContaining(pages.url) } });
+    expect(executed).toMatchObject({ success: true, result: { url: expect.stringContaining(pages.url) } });
     expect(body.code).toBe(0);
     expect(body.stdout).toContain('<');
     expect(failed).toMatchObject({ code: 1, stderr: expect.stringContaining('no luck') });
     expect((await corral(['browsers', 'logs', s, '-o', 'json'])).code).toBe(0);
   });
 
-  test('is recorded, and what it does is told', async () => {
+  test('is recorded, and its events are shown', async () => {
     await json('browsers', 'update', s, '--telemetry.enabled');
     const following = corral(['browsers', 'telemetry', 'follow', s, '--count', '1', '-o', 'json']);
     let over = false;
@@ -229,7 +229,7 @@ describe('a session', () => {
     }
   });
 
-  test('is made for a script, and ended however the script ends', async () => {
+  test('is created for a script, and deleted when the script ends or fails', async () => {
     await writeFile(
       join(home, 'script.ts'),
       `enum Answer { right = 42 }
@@ -374,10 +374,10 @@ describe('the other nouns', () => {
     await json('projects', 'delete', project);
   });
 
-  test('what changes in a project is told', async () => {
+  test('changes in a project are streamed', async () => {
     let over = false;
     const done = corral(['events', '--count', '1', '-o', 'json']).finally(() => (over = true));
-    // The stream may begin after the first changes: so there are more until it has told one.
+    // The stream may begin after the first changes, so changes are made until it has sent one.
     for (let count = 0; !over; count++) await service.call('POST', '/profiles', { name: `seen-${count}` });
     expect(JSON.parse((await done).stdout)).toMatchObject({ type: expect.any(String), id: expect.any(Number) });
   });
@@ -486,6 +486,6 @@ test('every verb was run, and prints JSON for programs', async () => {
   const missed = (lines: ReadonlySet<string>) =>
     verbs.filter((path) => ![...lines].some((line) => `${line} `.startsWith(`${path} `)));
   expect(missed(used).filter((path) => !elsewhere.includes(path))).toEqual([]);
-  // `corral` of the support refuses what is not JSON.
+  // The `corral` function of the support file rejects output that is not JSON.
   expect(missed(asJson).filter((path) => ![...elsewhere, ...interactive].includes(path))).toEqual([]);
 });

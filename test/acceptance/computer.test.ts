@@ -24,7 +24,7 @@ const desk = `<!doctype html><title>desk</title><meta charset=utf-8>
   const names = ['mousedown', 'mouseup', 'click', 'dblclick', 'contextmenu', 'keydown', 'auxclick'];
   for (const name of names) addEventListener(name, (e) => log.push([name, e.button ?? e.key, e.ctrlKey, e.shiftKey]));
   addEventListener('contextmenu', (e) => e.preventDefault());
-  // With those that the browser put into one event: on a busy machine it draws, and tells of moves, rarely.
+  // Includes coalesced events: on a busy machine, the browser draws and reports moves rarely.
   moves = []; addEventListener('pointermove', (e) => {
     for (const each of e.getCoalescedEvents()) moves.push([each.clientX, each.clientY, each.buttons]);
   });
@@ -107,7 +107,7 @@ describe.each([{ headless: true }, { headless: false }])('hands on a session, he
     await page.goto(`${pages.url}desk`);
   });
 
-  test('tells its driver the real server and the real failure, by https too, and in a HAR', async () => {
+  test('reports the real server and the real failure to its driver, by https too, and in a HAR', async () => {
     const path = join(dir, `${id}.har`);
     const context = await playwright.newContext({ ignoreHTTPSErrors: true, recordHar: { path } });
     const visitor = await context.newPage();
@@ -153,7 +153,7 @@ describe.each([{ headless: true }, { headless: false }])('hands on a session, he
     expect(boxes).toEqual([]);
   });
 
-  test('clicks with every button, as often as asked, with keys held', async () => {
+  test('clicks with every button, repeatedly, with keys held', async () => {
     await forget();
     await computer().clickMouse(id, at(150, 80));
     await expect.poll(log).toEqual([
@@ -208,7 +208,7 @@ describe.each([{ headless: true }, { headless: false }])('hands on a session, he
     expect(dragged.at(-1)!.slice(0, 2)).toEqual([500, 400]);
   });
 
-  test('drags like a hand, unless told otherwise', async () => {
+  test('drags like a hand by default', async () => {
     await page.evaluate('moves.length = 0');
     await forget();
     await computer().dragMouse(id, {
@@ -253,7 +253,7 @@ describe.each([{ headless: true }, { headless: false }])('hands on a session, he
     await computer().pressKey(id, { keys: ['Ctrl+a', 'Delete'] });
   });
 
-  test('reads and writes the clipboard, which is the one that pages have', async () => {
+  test('reads and writes the clipboard of the pages', async () => {
     await computer().writeClipboard(id, { text: 'from outside: ž 世 🎉' });
     await computer().clickMouse(id, at(200, 180));
     await computer().pressKey(id, { keys: ['Ctrl+v'] });
@@ -265,7 +265,7 @@ describe.each([{ headless: true }, { headless: false }])('hands on a session, he
     await computer().pressKey(id, { keys: ['Ctrl+a', 'Delete'] });
   });
 
-  test('takes pictures of what is there, whole or in part', async () => {
+  test('takes screenshots of the whole screen or of a part', async () => {
     const whole = await picture(await computer().captureScreenshot(id));
     expect([whole.width, whole.height]).toEqual([1000, 700]);
     expect(whole.at(150, 80 + top)).toEqual([200, 0, 0]);
@@ -316,7 +316,7 @@ describe.each([{ headless: true }, { headless: false }])('hands on a session, he
     await page.goto(`${pages.url}desk`);
   });
 
-  test('refuses what is not there', async () => {
+  test('refuses invalid input', async () => {
     for (const [path, body] of [
       ['click_mouse', { x: 1000, y: 5 }],
       ['click_mouse', { x: -1, y: 5 }],
@@ -355,13 +355,13 @@ describe.each([{ headless: true }, { headless: false }])('hands on a session, he
     expect(await service.call('POST', '/browsers/nobody/computer/screenshot', {})).toMatchObject({ status: 404 });
   });
 
-  test.runIf(headless)('headless: says what only a window can do', async () => {
+  test.runIf(headless)('headless: names the actions that need a window', async () => {
     expect(await raw('press_key', { keys: ['Ctrl+t'] })).toMatchObject({ status: 400 });
     expect(await raw('cursor', { hidden: false })).toMatchObject({ status: 400 });
     expect(await computer().setCursorVisibility(id, { hidden: true })).toEqual({ ok: true });
   });
 
-  test.runIf(!headless)('headful: uses what is around the page', async () => {
+  test.runIf(!headless)('headful: uses the browser window around the page', async () => {
     const look = async (region: { x: number; y: number; width: number; height: number }) =>
       Buffer.from(await (await computer().captureScreenshot(id, { region })).arrayBuffer()).toString('base64');
     // The address bar. The page hears of the keys first: those that follow before it has let them pass are typed into the page.

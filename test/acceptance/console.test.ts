@@ -88,7 +88,7 @@ test('a person signs in, finds a session, watches it and ends it', async () => {
   const view = page.frameLocator('iframe.live-view');
   await view.locator('html[data-state="connected"]').waitFor({ state: 'attached' });
   await view.getByText('Read only').waitFor();
-  await page.locator('dl').getByText('<b>bold</b>', { exact: true }).waitFor(); // a page's title is text, whatever is in it
+  await page.locator('dl').getByText('<b>bold</b>', { exact: true }).waitFor(); // the title is shown as text, not as markup
 
   await page.getByRole('button', { name: 'End session' }).click();
   const question = page.getByRole('dialog');
@@ -101,7 +101,7 @@ test('a person signs in, finds a session, watches it and ends it', async () => {
   await context.close();
 });
 
-interface Told {
+interface StreamEvent {
   id: number;
   type: string;
   resource_id?: string;
@@ -119,13 +119,13 @@ async function follow(key: string, lastEventId?: number) {
   expect(response.headers.get('content-type')).toBe('text/event-stream');
   const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
   let rest = '';
-  const next = async (): Promise<Told | undefined> => {
+  const next = async (): Promise<StreamEvent | undefined> => {
     for (;;) {
       const [block, ...more] = rest.split('\n\n');
       if (more.length > 0) {
         rest = more.join('\n\n');
         const data = block!.split('\n').find((line) => line.startsWith('data: '));
-        if (data) return JSON.parse(data.slice(6)) as Told;
+        if (data) return JSON.parse(data.slice(6)) as StreamEvent;
         continue;
       }
       const { done, value } = await reader.read();
@@ -136,8 +136,8 @@ async function follow(key: string, lastEventId?: number) {
   return { next, close: () => reader.cancel() };
 }
 
-test('a program follows what changes in its project, comes back where it was, and is cut off with its key', async () => {
-  const project = (await service.call('POST', '/org/projects', { name: 'told' })).body;
+test('a program follows changes in its project, resumes at its last event, and is disconnected with its key', async () => {
+  const project = (await service.call('POST', '/org/projects', { name: 'followed' })).body;
   const { body: made } = await service.call('POST', '/org/api_keys', { name: 'reader', project_id: project.id });
   const there = { 'x-kernel-project-id': project.id };
   const first = await follow(made.key);
@@ -153,13 +153,13 @@ test('a program follows what changes in its project, comes back where it was, an
   expect(await again.next()).toMatchObject({ type: 'stream.opened', id: seen!.id });
   expect(await again.next()).toMatchObject({ type: 'profile.deleted', resource_id: profile.id });
   await service.call('DELETE', `/org/api_keys/${made.id}`);
-  let last: Told | undefined;
+  let last: StreamEvent | undefined;
   for (let event; (event = await again.next());) last = event;
-  expect([undefined, 'api_key.deleted']).toContain(last?.type); // the stream may end before it is told
+  expect([undefined, 'api_key.deleted']).toContain(last?.type); // the stream may end before this event
   expect((await service.call('GET', '/events', undefined, { 'last-event-id': 'x' })).body.code).toBe('invalid_input');
 });
 
-test('a screen shows what changes by events, and by asking where they are refused', async () => {
+test('a screen shows changes by events, and by polling where events are refused', async () => {
   for (const refused of [false, true]) {
     const { page, context } = await openTab(person, `${service.url}/console/profiles`);
     if (refused) await page.route('**/events', (route) => route.fulfill({ status: 404, json: { code: 'not_found' } }));

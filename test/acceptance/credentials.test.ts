@@ -229,7 +229,7 @@ describe('a credential provider', () => {
     expect(await create(body)).toMatchObject({ status: 400, body: { message: expect.stringMatching(message) } }),
   );
 
-  test('and a credential leave nothing of what they hold in the database, the log and the answers', async () => {
+  test('and a credential leave no secret in the database, the log and the responses', async () => {
     const hidden = ['value-s3cret-planted', 'ONSWG4TFOQWXA3DBNZ2GKZBA', ...Object.values(planted)];
     const answers: string[] = [];
     const call = async (method: string, path: string, body?: unknown) => {
@@ -257,7 +257,7 @@ describe('a credential provider', () => {
       await call('GET', `/org/credential_providers/${provider.id}/items`);
     }
     store.state.fault = undefined;
-    // Read as a login reads it: the seals hold what was sent.
+    // Read as a login reads it: the sealed values are those that were sent.
     expect(
       await service.app.credentials.resolve({ projectId: await defaultProject(), credential: { name: 'planted' } }),
     ).toMatchObject({

@@ -11,7 +11,7 @@ const MIB = 2 ** 20;
 /** A server that shows what it was sent, and has a few manners of its own. */
 async function startTarget() {
   let sent = 0;
-  const gone: string[] = [];
+  const closed: string[] = [];
   const paths: Record<string, (request: IncomingMessage, response: ServerResponse, body: Buffer) => void> = {
     '/cookies': (_request, response) => {
       response.setHeader('set-cookie', ['one=1; Path=/', 'two=2; Path=/; HttpOnly; SameSite=Strict']);
@@ -52,7 +52,7 @@ async function startTarget() {
     '/drip': (_request, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       const timer = setInterval(() => response.write('data: drop\n\n'), 20);
-      response.once('close', () => (clearInterval(timer), gone.push('/drip')));
+      response.once('close', () => (clearInterval(timer), closed.push('/drip')));
     },
   };
   const server = createServer((request, response) => {
@@ -73,7 +73,7 @@ async function startTarget() {
   return {
     host,
     url: (path: string) => `http://${host}${path}`,
-    gone,
+    closed,
     /** What the site had to hand over of the last `/large`. */
     sent: () => sent,
     close: () => (server.closeAllConnections(), server.close()),
@@ -105,7 +105,7 @@ describe.each([{ headless: true }, { headless: false }])(
 
     const curl = (body: Parameters<typeof sdk.browsers.curl>[1]) => sdk.browsers.curl(browser.session_id, body);
 
-    test('goes out as it was asked for, and comes back as it was answered', async () => {
+    test('is sent as requested, and its response is returned unchanged', async () => {
       for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const) {
         const body = ['GET', 'OPTIONS'].includes(method) ? undefined : `{"from":"${method}"}`;
         const answer = await curl({
@@ -141,7 +141,7 @@ describe.each([{ headless: true }, { headless: false }])(
       }
     });
 
-    test('is not seen by those who drive the browser', async () => {
+    test('is not visible to clients of the browser', async () => {
       const playwright = await chromium.connectOverCDP(browser.cdp_ws_url);
       try {
         const [context] = playwright.contexts();
@@ -156,7 +156,7 @@ describe.each([{ headless: true }, { headless: false }])(
         await Promise.all(
           Array.from({ length: 4 }, (_, i) => curl({ url: target.url(`/echo?${i}`), headers: { 'X-Round': 'two' } })),
         );
-        const page = await context!.newPage(); // what is theirs they hear of, in its order, as ever
+        const page = await context!.newPage(); // events of the client’s own pages arrive, in order
         await page.goto(target.url('/echo'));
         await page.close();
         const { targetInfos } = await cdp.send('Target.getTargets', { filter: [{}] as never });
@@ -182,7 +182,7 @@ describe.each([{ headless: true }, { headless: false }])(
       expect(Buffer.from(file.body, 'base64')).toEqual(Buffer.from([0, 255, 128, 10]));
     });
 
-    test('tells another server than the one that was asked nothing that was meant for the first', async () => {
+    test('sends credentials only to the requested server, not to another after a redirect', async () => {
       const headers = { Authorization: 'Bearer mine', Cookie: 'secret=1', 'X-Mine': 'on', 'Content-Type': 'text/x' };
       const seen = async (path: string, more = {}) =>
         JSON.parse((await curl({ url: target.url(path), headers, ...more })).body).headers as Record<string, string>;
@@ -196,7 +196,7 @@ describe.each([{ headless: true }, { headless: false }])(
       expect(moved['content-type']).toBeUndefined(); // there is no content any more
     });
 
-    test('says what went wrong on the way', async () => {
+    test('reports failures of the request', async () => {
       const failing = async (url: string, more = {}) =>
         service.call('POST', `/browsers/${browser.session_id}/curl`, { url, ...more });
       expect(await failing('http://127.0.0.1:1/')).toMatchObject({
@@ -265,7 +265,7 @@ describe.each([{ headless: true }, { headless: false }])(
     });
 
     test('waits in line for no longer than it may take', async () => {
-      target.gone.length = 0;
+      target.closed.length = 0;
       const leaving = new AbortController();
       // From four hosts: Chromium keeps no more than six connections to one.
       const streams = Array.from({ length: 16 }, (_, i) =>
@@ -282,17 +282,17 @@ describe.each([{ headless: true }, { headless: false }])(
         leaving.abort();
       }
       expect(await curl({ url: target.url('/echo') })).toMatchObject({ status: 200 });
-      await expect.poll(() => target.gone, { timeout: 60_000 }).toHaveLength(16); // before the next test counts its own
+      await expect.poll(() => target.closed, { timeout: 60_000 }).toHaveLength(16); // before the next test counts its own
     });
 
     test('ends when its client hangs up', async () => {
-      target.gone.length = 0;
+      target.closed.length = 0;
       const leaving = new AbortController();
       const stream = await sdk.browsers.fetch(browser.session_id, target.url('/drip'), { signal: leaving.signal });
       const reader = stream.body!.getReader();
       await reader.read();
       leaving.abort();
-      await expect.poll(() => target.gone, { timeout: 30_000 }).toEqual(['/drip']);
+      await expect.poll(() => target.closed, { timeout: 30_000 }).toEqual(['/drip']);
 
       // And while nothing has been answered yet.
       const { port } = new URL(service.url);

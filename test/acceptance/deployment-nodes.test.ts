@@ -52,7 +52,7 @@ async function states(ids: string[]): Promise<Record<string, number>> {
   return Object.fromEntries(rows.map(({ status, count }) => [status, count]));
 }
 
-test('after kill -9 and a new start, what ran has failed and what waited runs', async () => {
+test('after kill -9 and a new start, running invocations have failed and queued ones run', async () => {
   const { running, queued } = await fill(node);
   await node.kill('SIGKILL');
   node = await start({ CORRAL_DATA_DIR: node.dataDir });
@@ -62,7 +62,7 @@ test('after kill -9 and a new start, what ran has failed and what waited runs', 
   expect(status_reason).toContain('The service ended while it ran');
 }, 240_000);
 
-test('the death of a node moves its queue to the other, and fails what it ran', async () => {
+test('the death of a node moves its queue to the other, and fails its running invocations', async () => {
   const { running, queued } = await fill(node);
   other = await start();
   await node.kill('SIGKILL');

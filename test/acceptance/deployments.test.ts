@@ -232,7 +232,7 @@ describe('an action', () => {
     expect(await outputOf('writes')).toBe('EROFS');
   });
 
-  test('reaches this service and what is allowed, and no other address of the machine', async () => {
+  test('reaches this service and allowed addresses, and no other address of the machine', async () => {
     expect(await outputOf('fetches', { url: `${front.url}/health` })).toMatchObject({ status: 200 });
     const allowed = await outputOf('fetches', { url: `http://127.0.0.1:${outside.port}/` });
     expect(allowed).toEqual({ status: 200, text: 'from outside' });
@@ -278,7 +278,7 @@ describe('an invocation', () => {
     expect((await client.invocations.retrieve(id)).status_reason).toContain('longer than 10 s');
   }, 180_000);
 
-  test('waits in line when its project runs as many as it may; one that cannot wait is refused', async () => {
+  test('is queued when its project is at its limit; an invocation that cannot wait is refused', async () => {
     const project = await client.projects.list().then((page) => page.getPaginatedItems()[0]!);
     await client.projects.limits.update(project.id, { max_concurrent_invocations: 1 });
     const first = await invoke('never-ends', undefined, { async: true });

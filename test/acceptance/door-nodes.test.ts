@@ -29,7 +29,7 @@ const active = () =>
   nodes.ask<{ node_id: string; name: string | null }>(sql`select node_id, name from sessions where deleted_at is null`);
 const product = async (client: RawClient) => (await client.result<{ product: string }>('Browser.getVersion')).product;
 
-test('/connect at one node makes a session on another, and leads to one that is there', async () => {
+test('/connect at one node creates a session on another, and connects to an existing session', async () => {
   const made = await RawClient.open(at(`connect?key=${nodes.key}&headless=true&name=far`));
   expect(await active()).toEqual([{ node_id: await large.id(), name: 'far' }]);
   const second = await RawClient.open(at(`connect?key=${nodes.key}&session=far`));

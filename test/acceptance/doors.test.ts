@@ -112,7 +112,7 @@ describe('/connect', () => {
     expect(audit.text + service.log.join('')).not.toContain('sk-wrong-key');
   });
 
-  test('makes nothing for a client that is gone before its session is there', async () => {
+  test('creates nothing for a client that disconnects before its session is ready', async () => {
     const { hostname, port } = new URL(service.url);
     for (const leave of ['end', 'destroy', 'resetAndDestroy'] as const) {
       const socket = connect(Number(port), hostname).on('error', () => {});
@@ -142,7 +142,7 @@ describe('/connect', () => {
     expect(await client.closed).toMatchObject({ code: 1001, reason: 'The session was deleted.' });
   });
 
-  test('tells a client that its browser crashed, and ends the session unless it is to be kept', async () => {
+  test('reports a browser crash to the client, and ends the session unless it is to be kept', async () => {
     const [once, kept] = await Promise.all([
       RawClient.open(door()),
       RawClient.open(door('&keep_alive=true&name=back')),
@@ -251,7 +251,7 @@ describe('a client of Browserless', () => {
     ]);
   });
 
-  test('is refused what is not there, with a sentence, and keeps its key out of the logs', async () => {
+  test('gets an error for features that are not available, and keeps its key out of the logs', async () => {
     const refused = async (path: string, body: unknown) => {
       const { status, bytes } = await post(path, body);
       return { status, code: JSON.parse(bytes.toString()).code };
@@ -279,7 +279,7 @@ describe('a client of Browserless', () => {
   });
 });
 
-test('a service that stops tells the clients of /connect, also those whose session is not there yet', async () => {
+test('a service that stops notifies the clients of /connect, also those whose session is not ready yet', async () => {
   const client = await RawClient.open(door());
   const making = upgrade(door()).then(
     ({ status, socket }) => (socket?.destroy(), status),

@@ -124,7 +124,7 @@ describe('an extension', () => {
     },
   );
 
-  test('keeps what it stores in a profile, which opens without it, too', async () => {
+  test('stores data in a profile, which opens without the extension, too', async () => {
     const extension = await marked('storing');
     const profile = await sdk.profiles.create({});
     const writing = { headless: true, profile: { id: profile.id, save_changes: true }, start_url: 'about:blank' };
@@ -191,7 +191,7 @@ describe('an extension', () => {
     ).rejects.toThrow(Kernel.NotFoundError);
   });
 
-  test('turns the headless shell into the full browser, which goes on with its cookies and pages', async () => {
+  test('replaces the headless shell with the full browser, which keeps its cookies and pages', async () => {
     const session = await sdk.browsers.create({ headless: true });
     const browser = await chromium.connectOverCDP(session.cdp_ws_url);
     const context = browser.contexts()[0]!;

@@ -6,7 +6,7 @@ import { isolationHere } from '../support/sandbox.ts';
 
 const isolation = await isolationHere();
 const home = '/home/corral';
-/** vitest waits for one second unless it is told otherwise. */
+/** vitest waits for one second by default. */
 const patience = { timeout: 60_000 };
 
 describe.runIf(isolation.sandboxed)('watches of a session', () => {
@@ -30,8 +30,8 @@ describe.runIf(isolation.sandboxed)('watches of a session', () => {
   /** Reads a watch's events with the SDK, in the background. */
   function reading(id: string, watch: string) {
     const seen: string[] = [];
-    const gone = new AbortController();
-    const opened = sdk.browsers.fs.watch.events(watch, { id }, { signal: gone.signal });
+    const stop = new AbortController();
+    const opened = sdk.browsers.fs.watch.events(watch, { id }, { signal: stop.signal });
     const end = (async () => {
       for await (const { type, path } of await opened) if (path) seen.push(`${type} ${path.slice(home.length)}`); // a stream that is silent for long has a heartbeat
       return 'ended';
@@ -41,14 +41,14 @@ describe.runIf(isolation.sandboxed)('watches of a session', () => {
       /** From then on it gets what happens. */
       opened,
       end,
-      leave: () => gone.abort(),
+      leave: () => stop.abort(),
       until: (what: string) => vi.waitFor(() => expect(seen).toContain(what), { timeout: 30_000 }),
     };
   }
 
   const sh = (id: string, script: string) => sdk.browsers.process.exec(id, { command: 'sh', args: ['-c', script] });
 
-  test.each(['headless', 'headful'] as const)('a watch tells what happens below a directory, %s', async (shape) => {
+  test.each(['headless', 'headful'] as const)('a watch reports changes below a directory, %s', async (shape) => {
     const id = sessions[shape];
     await sh(id, 'mkdir -p ~/w/there');
     const { watch_id } = await sdk.browsers.fs.watch.start(id, { path: `${home}/w`, recursive: true });
@@ -70,8 +70,8 @@ describe.runIf(isolation.sandboxed)('watches of a session', () => {
     early.leave();
     late.leave();
     await Promise.all([early.end, late.end]);
-    // What happens while there is no reader waits, in order, for the next one. The service may notice late that both have left, and tell
-    // them: so it happens again, by another name.
+    // Changes without a reader wait, in order, for the next reader. The service may notice late that both have left, and still send changes
+    // to them, so the changes are repeated under other names.
     let round = 0;
     await vi.waitFor(async () => {
       const [a, b] = [`a${++round}`, `b${round}`];

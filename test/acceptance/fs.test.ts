@@ -70,7 +70,7 @@ describe.runIf(isolation.sandboxed)('files of a session', () => {
       await expect(fs().fileInfo(id(), { path: '/tmp/there/moved.txt' })).rejects.toMatchObject({ status: 404 });
     });
 
-    test('a person in the live view gives the page files, drops one, and saves what the session downloads; who only watches does not', async () => {
+    test('a person in the live view gives the page files, drops one, and saves downloads of the session; a read-only viewer cannot', async () => {
       const { browser_live_view_url: url, cdp_ws_url } = await sdk.browsers.retrieve(id());
       const watchLink = ((await service.call('POST', `/browsers/${id()}/live_view_links`, {})).body as { url: string })
         .url;
@@ -203,7 +203,7 @@ describe.runIf(isolation.sandboxed)('files of a session', () => {
     });
   });
 
-  test('what the SDK asks a session itself is served below its own address, by its token alone', async () => {
+  test('requests of the SDK to a session are served below its own address, with its token alone', async () => {
     const session = await sdk.browsers.retrieve(sessions.headless);
     const at = (path: string, init: RequestInit = {}) => fetch(`${session.base_url}/${path}`, init);
     const headers = { 'content-type': 'application/json' };
@@ -273,7 +273,7 @@ describe.runIf(isolation.sandboxed)('files of a session', () => {
       await context.close();
       await puppeteer.disconnect();
 
-      // By one that makes up a directory of its own machine, and by another that chooses one of the session's.
+      // By a client that names a directory of its own machine, and by a client that names a directory of the session.
       const playwright = await chromium.connectOverCDP(cdp_ws_url);
       const theirs = playwright.contexts()[0]!.pages()[0]!;
       const download = theirs.waitForEvent('download');
@@ -360,7 +360,7 @@ describe.runIf(isolation.sandboxed)('files of a session', () => {
     expect(left.map(({ name }) => name).filter((name) => name.includes('corral-') || name === 'none')).toEqual([]);
   });
 
-  test('a directory goes out and in as tar and zstd, and what would lead out of it is refused', async () => {
+  test('a directory is downloaded and uploaded as tar and zstd, and entries outside of it are refused', async () => {
     const sh = (script: string) => sdk.browsers.process.exec(id(), { command: 'sh', args: ['-c', script] });
     await sh('mkdir -p ~/tar/deep; echo one >~/tar/one; echo two >~/tar/deep/two; ln -s one ~/tar/link');
     const headers = { authorization: `Bearer ${service.key}` };
@@ -427,7 +427,7 @@ describe.runIf(isolation.sandboxed)('files of a session', () => {
     expect(answer.body.message).toMatch(/[.]$/);
   });
 
-  test('an empty body and a directory that is not ours are refused when writing', async () => {
+  test('writes of an empty body and to a system directory are refused', async () => {
     const put = (path: string, body: string) =>
       service.call('PUT', `/browsers/${id()}/fs/write_file?path=${path}`, body, { 'content-type': 'text/plain' });
     expect(await put(`${home}/empty`, '')).toMatchObject({ status: 400, body: { code: 'empty_file' } });
@@ -488,7 +488,7 @@ describe.runIf(isolation.sandboxed)('files of a session', () => {
     await sdk.browsers.fs.deleteFile(id(), { path: `${home}/large` });
   });
 
-  test('who stops reading a download lets the session go', async () => {
+  test('a download that the client cancels releases the session', async () => {
     await sdk.browsers.process.exec(id(), { command: 'truncate', args: ['-s', '50M', `${home}/sparse`] });
     const file = await sdk.browsers.fs.readFile(id(), { path: `${home}/sparse` });
     await file.body!.cancel();

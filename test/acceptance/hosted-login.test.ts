@@ -92,7 +92,7 @@ describe('the hosted page', { timeout }, () => {
     await expectUsable(page);
     expect(await page.getByLabel('Username').inputValue()).toBe(person.username);
     expect(await page.getByLabel('Password', { exact: true }).inputValue()).toBe('');
-    await page.reload(); // the tab goes on with its token
+    await page.reload(); // the tab keeps its token
     await focused(page).toBe('Username');
     await keyboard.type(person.username);
     await keyboard.press('Tab');
@@ -119,12 +119,12 @@ describe('the hosted page', { timeout }, () => {
     await until(async () => (await sdk.auth.connections.retrieve(login.id)).status).toBe('AUTHENTICATED');
 
     // A password is in one request: in the body of the submit. No address and no referrer has one, or the code.
-    const told = asked.filter(({ body }) => body?.includes(person.password));
-    expect(told.map(({ url }) => new URL(url).pathname)).toEqual([`/auth/connections/${login.id}/submit`]);
+    const withPassword = asked.filter(({ body }) => body?.includes(person.password));
+    expect(withPassword.map(({ url }) => new URL(url).pathname)).toEqual([`/auth/connections/${login.id}/submit`]);
     for (const { url, referer } of asked) expect(`${url} ${referer}`).not.toMatch(/sesame|246810|jwt=|code=/);
   });
 
-  test('works once: a second person who opens the link sees that, and is sent nowhere', async () => {
+  test('works once: a second person that opens the link sees that, and is not redirected', async () => {
     const login = await startLogin('once');
     const elsewhere = withWayBack(login.hosted_url, { success_url: `${site.url}/back`, error_url: `${site.url}/back` });
     const first = await open(elsewhere);

@@ -52,7 +52,7 @@ test('a session has a host of its own, for clients that keep host and port of an
   const another = (host.startsWith('x') ? 'y' : 'x') + host.slice(1);
   expect((await at(another, '/json/version')).status).toBe(401);
   await sdk.browsers.deleteByID(id);
-  expect([401, 404]).toContain((await at(host, '/json/version')).status); // gone, or going
+  expect([401, 404]).toContain((await at(host, '/json/version')).status); // ended, or ending
 });
 
 describe('without a key', () => {
@@ -216,7 +216,7 @@ describe('manners', () => {
     ]);
   });
 
-  test('a client that prefers strict handling is refused what we do not know, with what it meant', async () => {
+  test('a client that prefers strict handling gets an error for unknown fields, with the nearest names', async () => {
     const wrong = { headles: true, viewport: { widht: 800, width: 800, height: 600 } };
     const strict = await service.call('POST', '/browsers', wrong, { Prefer: 'wait=5, handling=strict' });
     expect([strict.status, strict.headers.get('preference-applied')]).toEqual([400, 'handling=strict']);
@@ -261,7 +261,7 @@ describe('manners', () => {
     socket.destroy();
   });
 
-  test('a request id stands in the answer and in the log', async () => {
+  test('a request id is in the response and in the log', async () => {
     const answer = await service.call('POST', '/org/projects', { name: 'logged' });
     const id = answer.headers.get('x-request-id')!;
     await expect.poll(() => service.log.some((line) => line.includes(id))).toBe(true);
@@ -274,7 +274,7 @@ describe('manners', () => {
     expect(service.log.join('')).not.toContain(service.key);
   });
 
-  test('/about tells an operator versions, settings without secrets and what is missing on the machine', async () => {
+  test('/about shows versions, settings without secrets and the findings of the doctor', async () => {
     const asked = [service.call('GET', '/about'), service.call('GET', '/about')];
     const [{ status, body, text }, other] = (await Promise.all(asked)) as [Answer, Answer];
     expect(status).toBe(200);
@@ -301,16 +301,16 @@ describe('manners', () => {
         expect.objectContaining({ name: 'sandbox' }),
       ]),
     );
-    expect(other.body.doctor).toEqual(body.doctor); // the machine is not looked at anew for each who asks
+    expect(other.body.doctor).toEqual(body.doctor); // one check of the machine serves both requests
     await expectDoctorAgrees((path) => service.call('GET', path));
   }, 150_000);
 
-  test('/about and /metrics tell an operator for how long the event loop stood still', async () => {
+  test('/about and /metrics report for how long the event loop was blocked', async () => {
     const end = Date.now() + 200; // the service runs in this process
     while (Date.now() < end);
-    const told = async () => (await service.call('GET', '/about')).body.event_loop;
-    await expect.poll(async () => (await told()).longest_stop_ms).toBeGreaterThanOrEqual(200);
-    expect(await told()).toMatchObject({
+    const eventLoop = async () => (await service.call('GET', '/about')).body.event_loop;
+    await expect.poll(async () => (await eventLoop()).longest_stop_ms).toBeGreaterThanOrEqual(200);
+    expect(await eventLoop()).toMatchObject({
       longest_stop_since_start_ms: expect.any(Number),
       longest_stop_at: expect.stringMatching(/^20.*Z$/),
     });

@@ -105,7 +105,7 @@ describe.runIf(isolation.sandboxed)('a session of another node', () => {
     expect([response.status, ((await response.json()) as { code: string }).code]).toEqual([403, 'permission_denied']);
   });
 
-  test('a node that is killed takes along what ran inside its sessions', async () => {
+  test('processes inside sessions end when their node is killed', async () => {
     await sdk.browsers.process.spawn(id, { command: 'setsid', args: ['sleep', '1000'] });
     const { processes } = traces(there.dataDir);
     await expect.poll(() => processes().join()).toContain('sleep 1000'); // setsid is there a moment before

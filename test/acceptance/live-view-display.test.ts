@@ -86,7 +86,7 @@ describe('the display', () => {
     driver.close();
   });
 
-  test('shows the browser’s own lists and dialogs, and takes what is done with them', async () => {
+  test('shows the browser’s own lists and dialogs, and accepts input for them', async () => {
     const view = await open(session, under);
     await under.setContent(`${html}<select id="list" style="position:absolute;left:100px;top:300px;width:200px;height:60px;font-size:40px">
       <option>one<option>two<option>three</select>`);
@@ -101,7 +101,7 @@ describe('the display', () => {
     await view.click(BUTTON);
     const covered = { x: 500, y: 60 };
     await until(async () => isRed(await view.colour(covered))).toBe(true);
-    const y = 60 + Number(await under.evaluate('outerHeight - innerHeight')); // a page with a dialog does not tell
+    const y = 60 + Number(await under.evaluate('outerHeight - innerHeight')); // a page with a dialog does not answer
     const answer = under.evaluate(`prompt('Your name?', 'nobody')`);
     await until(() => view.pixel({ x: 500, y })).toEqual([255, 255, 255]);
     await view.page.keyboard.type('somebody'); // its default text is selected
@@ -195,7 +195,7 @@ describe('the display', () => {
     await under.evaluate(script);
   });
 
-  test('takes no key of a raw viewer who only watches', async () => {
+  test('takes no key of a raw read-only viewer', async () => {
     const before = String(await under.evaluate('field.focus(), field.value'));
     const watching = await greeted(READ_ONLY);
     watching.send(Buffer.concat([keyDown('q'), keyUp('q')]));
@@ -208,7 +208,7 @@ describe('the display', () => {
     hands.close();
   });
 
-  test('does not read from the display what a viewer does not take', async () => {
+  test('stops reading from the display while a viewer does not read', async () => {
     await until(() => session.sinks.size).toBe(0); // viewers of the test before may still be leaving
     const slow = await greeted();
     const [sink] = session.sinks;

@@ -70,7 +70,7 @@ describe('the screencast', () => {
   followsTabs(open, here);
   drawsPopups(open, here);
 
-  test('offers in its menu what fits the place, and does it', async () => {
+  test('offers menu items for the place, and performs them', async () => {
     await under.evaluate(`document.body.insertAdjacentHTML('beforeend',
       '<a href="https://linked.test/" style="position:absolute;left:100px;top:300px">A link</a>')`);
     const view = await open(session, under);
@@ -167,7 +167,7 @@ describe('the screencast', () => {
     expect(await view.page.locator('#dialog').isVisible()).toBe(false);
   });
 
-  test('copies what the page itself puts into the clipboard on Ctrl+C, and from a frame', async () => {
+  test('copies the text that the page itself puts into the clipboard on Ctrl+C, and from a frame', async () => {
     const view = await open(session, under);
     const clipboard = () => view.page.evaluate('navigator.clipboard.readText()');
     await under.evaluate(`document.addEventListener('copy', (event) => {
@@ -203,7 +203,7 @@ describe('the screencast', () => {
     await until(async () => isRed(await view.colour(GROUND))).toBe(true);
   });
 
-  test('ignores what a raw viewer may not say', async () => {
+  test('ignores messages that a raw viewer may not send', async () => {
     const watching = await raw(session, READ_ONLY);
     const say = (message: object) => watching.send(JSON.stringify(message));
     await under.evaluate('field.focus()');
@@ -264,7 +264,7 @@ describe('the screencast', () => {
     await until(() => session.mux.clientCount).toBeLessThanOrEqual(before);
   });
 
-  test('encodes a tab once for all who watch it, until the last of them leaves or the tab is closed', async () => {
+  test('encodes a tab once for all its viewers, until the last of them leaves or the tab is closed', async () => {
     /** A viewer that draws at once, always at one quality, and stays on the tab that it wants. */
     const watching = async () => {
       let socket!: WebSocket;
@@ -309,7 +309,7 @@ describe('the screencast', () => {
     const other = await session.cdp.ask(isCreated, 'Target.createTarget', { url: 'data:text/html,another' });
     third.show(other.targetId);
     await casts().toBe(2);
-    third.wants = under.targetId; // when the tab is gone
+    third.wants = under.targetId; // when the tab is closed
     await session.cdp.send('Target.closeTarget', other);
     await casts().toBe(1);
     second.close();

@@ -261,7 +261,7 @@ describe.each([
     await scrolled();
   });
 
-  test.skipIf(!headless)('says why a page did not load, whoever began the load', async () => {
+  test.skipIf(!headless)('says why a page did not load, for loads by pages, clients and viewers', async () => {
     const view = await open(session, under);
     const notice = () => view.page.locator('#notice').innerText();
     await session.cdp.send('Page.navigate', { url: 'https://driver.test:6000/' }, under.sessionId); // not even asked for
@@ -279,7 +279,7 @@ describe.each([
     await until(() => under.evaluate('location.href')).toBe('about:blank');
   });
 
-  test('lets who only watches do nothing', async () => {
+  test('ignores input of a read-only viewer', async () => {
     const view = await open(session, under, READ_ONLY);
     expect(await view.page.locator('#badge').isVisible()).toBe(true);
     await view.click(BUTTON);
@@ -316,7 +316,7 @@ describe.each([
     await until(value).toBe('back');
   });
 
-  test.skipIf(headless && full)('notices a network that is gone, and that it is back', async () => {
+  test.skipIf(headless && full)('notices that the network is lost, and that it is back', async () => {
     const view = await open(session, under);
     const asked = await qualities(view);
     const said = await statesOf(view);
@@ -348,7 +348,7 @@ describe.each([
       try {
         return readFileSync(`/proc/${pid}/comm`, 'utf8') === 'openbox\n';
       } catch {
-        return false; // gone while we looked
+        return false; // ended meanwhile
       }
     });
 
@@ -459,7 +459,7 @@ describe.each([
       await nothingIsLeft(most);
     });
 
-    test('a viewer who vanishes, and one who never says a word', async () => {
+    test('a viewer that vanishes, and a viewer that sends nothing', async () => {
       const most = await before();
       const [silent, vanishing] = [await raw(session), await raw(session)];
       vanishing.terminate();

@@ -41,7 +41,7 @@ interface Given extends Partial<FlowInput> {
   values?: Record<string, string>;
 }
 
-/** One flow at a page of the gallery, or at an address. What it tells never holds a password or a code. */
+/** One flow at a page of the gallery, or at an address. Its reports never contain a password or a code. */
 async function login(page: string, { answers = [], values = { email, password }, ...input }: Given = {}) {
   const reports: FlowState[] = [];
   const notes: Explained[] = [];
@@ -66,8 +66,8 @@ async function login(page: string, { answers = [], values = { email, password },
     ...input,
   });
   expect(outcome.cause).toBeUndefined();
-  const { typed: _typed, ...told } = outcome;
-  const all = JSON.stringify([told, reports, notes]);
+  const { typed: _typed, ...visible } = outcome;
+  const all = JSON.stringify([visible, reports, notes]);
   for (const secret of [password, wrongPassword, person.code]) expect(all).not.toContain(secret);
   return { outcome, reports, notes, connection };
 }

@@ -51,7 +51,7 @@ async function look(page: string): Promise<Snapshot> {
 
 const context = { domain: '127.0.0.1' };
 
-test('every screen of the gallery is read as what it is', { timeout: 300_000 }, async () => {
+test('every screen of the gallery is classified correctly', { timeout: 300_000 }, async () => {
   const screens = galleryPages.flatMap((page) =>
     Object.entries(page.screens).map(([name, screen]) => ({ page, name, screen })),
   );

@@ -47,8 +47,8 @@ afterAll(() => {
   site.close();
 });
 
-/** What a login tells of a page is stored and shown: so many characters at most. */
-const mostTold = 1_000_000;
+/** The maximum number of characters of a page that a login may store and show. */
+const mostStored = 1_000_000;
 
 test.each(Object.keys(pages))('a login at a page %s ends with a reason', { timeout: 240_000 }, async (name) => {
   const server = await muxServer();
@@ -75,9 +75,9 @@ test.each(Object.keys(pages))('a login at a page %s ends with a reason', { timeo
     expect(outcome.cause).toBeUndefined();
     expect(['FAILED', 'EXPIRED']).toContain(outcome.status);
     expect(outcome.errorMessage).toMatch(/^[A-Z].+\.$/);
-    const told = JSON.stringify([outcome, reports, notes]);
-    expect(told.length).toBeLessThan(mostTold);
-    expect(told).not.toContain('planted-password');
+    const stored = JSON.stringify([outcome, reports, notes]);
+    expect(stored.length).toBeLessThan(mostStored);
+    expect(stored).not.toContain('planted-password');
   } finally {
     forms.dispose();
     await server.stop();

@@ -30,7 +30,7 @@ describe.each([{ headless: true }, { headless: false }])('logs of a session, hea
   const append = (name: string, text: string) => appendFile(join(home, name), text);
   const stream = (query: Parameters<typeof sdk.browsers.logs.stream>[1]) => sdk.browsers.logs.stream(id, query);
 
-  test('tells a file whole, long lines cut', async () => {
+  test('streams a whole file, with long lines cut', async () => {
     await write('whole.log', `one\nzwei: ä 世\n${'x'.repeat(100_000)}\nlast`);
     const seen: string[] = [];
     for await (const { event, message, timestamp } of await stream({
@@ -56,7 +56,7 @@ describe.each([{ headless: true }, { headless: false }])('logs of a session, hea
     await append('app.log', 'after\nmore\n');
     expect([await next(), await next()]).toEqual(['after', 'more']);
     await truncate(join(home, 'app.log'), 0);
-    await new Promise((resolve) => setTimeout(resolve, 1500)); // what is cut and grown again within a look is not seen as cut
+    await new Promise((resolve) => setTimeout(resolve, 1500)); // a file that grows again before the next check is not seen as truncated
     await append('app.log', 'cut\n');
     expect(await next()).toBe('cut');
     await write('next.log', 'fresh\n');
@@ -65,7 +65,7 @@ describe.each([{ headless: true }, { headless: false }])('logs of a session, hea
     lines.controller.abort();
   });
 
-  test('refuses what is not there, and reads nothing outside of the session', async () => {
+  test('refuses missing and invalid sources, and reads nothing outside of the session', async () => {
     await mkdir(join(home, 'folder'));
     await symlink(join(service.dataDir, 'api-key'), join(home, 'link'));
     for (const [query, status] of [
@@ -96,8 +96,8 @@ describe.each([{ headless: true }, { headless: false }])('logs of a session, hea
     return seen;
   };
 
-  test('tells what the session’s own processes write', async () => {
-    // Chromium starts its network service anew when that dies, and says so.
+  test('streams the output of the session’s own processes', async () => {
+    // Chromium restarts its network service when that dies, and logs it.
     const { engine, release } = await service.app.sessions.hold(id);
     const network = tree(engine.browser.init!).find((pid) => commandLine(pid).includes('NetworkService'));
     process.kill(network!, 'SIGKILL');

@@ -55,7 +55,7 @@ interface Part {
 async function connect(transport: Transport) {
   const client = new Client({ name: 'test', version: '1' });
   await client.connect(transport);
-  /** Everything that the model was told. */
+  /** Everything that the model received. */
   const heard: string[] = [];
   const call = async (name: string, args: Record<string, unknown> = {}) => {
     const { content, isError } = await client.callTool({ name, arguments: args }, undefined, { timeout: 110_000 });
@@ -87,7 +87,7 @@ describe.each([
       for (const { name, inputSchema } of tools)
         for (const [field, one] of Object.entries(inputSchema.properties ?? {}))
           expect(one, `${name}: ${field}`).toMatchObject(
-            'anyOf' in one ? {} : { type: expect.anything() }, // a model is told what to give
+            'anyOf' in one ? {} : { type: expect.anything() }, // a model needs the type
           );
 
       const made = await json('manage_browsers', { action: 'create', headless: true, timeout_seconds: 600 });
@@ -169,7 +169,7 @@ describe.each([
   });
 });
 
-test('a mistake is answered with what to do, and a secret is refused before it is sent', async () => {
+test('the error for a mistake names the remedy, and a secret is refused before it is sent', async () => {
   const { client, call, json } = await connect(overHttp());
   const login = await json('manage_auth_connections', {
     action: 'create',

@@ -104,7 +104,7 @@ describe('two nodes', () => {
     expect((await a.call('GET', `/browsers/${session.session_id}`)).body).toMatchObject({ code: 'session_not_found' });
   });
 
-  test('what is refused there is refused in the same words here, under one request id', async () => {
+  test('a node passes on the refusal of another node unchanged, under one request id', async () => {
     const session = await onB();
     const path = `/browsers/${session.session_id}`;
     const [here, there] = await Promise.all([a, b].map((node) => node.call('PATCH', path, { name: 5 })));
@@ -194,8 +194,8 @@ describe('two nodes', () => {
   });
 
   describe('the credential between nodes', () => {
-    const nobody: Passenger = { requestId: 'req_x', clientIp: '', caller: null, project: null };
-    const written = (key: string, to: string, method: string, url: string, passenger = nobody) =>
+    const anonymous: Passenger = { requestId: 'req_x', clientIp: '', caller: null, project: null };
+    const written = (key: string, to: string, method: string, url: string, passenger = anonymous) =>
       credentials({
         tokens: tokens(() => keyring([parseKey(key)!]), Date.now, 'node to node'),
         now: Date.now,
@@ -205,10 +205,10 @@ describe('two nodes', () => {
     test('opens what it was written for, and nothing else', async () => {
       const project = (await a.call('GET', '/org/projects')).body[0];
       const caller = { keyId: 'key_x', keyName: 'a key', projectId: null };
-      const passenger = { ...nobody, caller, project: { id: project.id, name: project.name } };
+      const passenger = { ...anonymous, caller, project: { id: project.id, name: project.name } };
       const shown = async (node: Node, method: string, path: string, credential: string) =>
         (await node.call(method, path, undefined, { ...withoutKey, 'x-corral-node': credential })).status;
-      // A new one each time: one that was shown before is refused for that alone.
+      // A new credential each time: a used credential is refused.
       const forB = await b.id();
       const good = () => written(nodes.secretKey, forB, 'GET', '/browsers', passenger);
       expect(await shown(b, 'GET', '/browsers', good()), 'or the rest of this test shows nothing').toBe(200);
@@ -230,7 +230,7 @@ describe('two nodes', () => {
         const answer = await a.call('GET', `/browsers/${spy.sessionId}?x=1`, undefined, {
           'x-corral-node': 'anything',
         });
-        expect(answer, 'whatever the other node says is the answer').toMatchObject({ status: 418, text: 'a teapot' });
+        expect(answer, 'the response of the other node is passed on').toMatchObject({ status: 418, text: 'a teapot' });
         expect(spy.heard).toHaveLength(1);
         const [{ headers }] = spy.heard as [{ headers: IncomingHttpHeaders }];
         expect(headers['authorization'], 'the key stays at the first node').toBeUndefined();
@@ -248,13 +248,13 @@ describe('two nodes', () => {
       expect((await a.call('GET', `/browsers/${spy.sessionId}`)).body.code).toBe('session_not_found');
     });
 
-    test('is not asked for twice: what was sent on is answered or refused, never sent on again', async () => {
+    test('is for one hop: a forwarded request is answered or refused, never forwarded again', async () => {
       const session = await onB();
       const url = `/browsers/${session.session_id}`;
       const project = (await a.call('GET', '/org/projects')).body[0];
       const before = await a.metric('corral_node_forwarded_total{kind="http"}');
       const credential = written(nodes.secretKey, await a.id(), 'GET', url, {
-        ...nobody,
+        ...anonymous,
         project: { id: project.id, name: project.name },
       });
       await a.call('GET', url, undefined, { ...withoutKey, 'x-corral-node': credential });
@@ -270,14 +270,14 @@ describe('two nodes', () => {
   });
 
   test('a node that cannot be reached is a 502 that says so', async () => {
-    const gone = await fakeNode();
-    gone.server.closeAllConnections();
-    gone.server.close();
-    expect(await a.call('GET', `/browsers/${gone.sessionId}`)).toMatchObject({
+    const stopped = await fakeNode();
+    stopped.server.closeAllConnections();
+    stopped.server.close();
+    expect(await a.call('GET', `/browsers/${stopped.sessionId}`)).toMatchObject({
       status: 502,
-      body: { code: 'node_unreachable', message: expect.stringContaining(gone.id) },
+      body: { code: 'node_unreachable', message: expect.stringContaining(stopped.id) },
     });
-    await gone.close();
+    await stopped.close();
   });
 
   /** A node that is only a row, a session that is only a row, and a server that remembers what it was asked. */
@@ -335,7 +335,7 @@ describe('a node that does not fit is refused with a sentence', () => {
       /Node node_elder .* runs version 0\.0\.1, and this one is version .* Stop that node first, or start version 0\.0\.1/,
     );
     await ago('-1 minute');
-    await (await nodes.start()).kill(); // a node that is gone is in no one else's way
+    await (await nodes.start()).kill(); // a node that ended does not block another
   });
 });
 
@@ -344,7 +344,7 @@ describe('three nodes, and one of them', () => {
   /** Nodes know each other by their next heartbeat. */
   const isKnown = (id: string) => until('it is listed', async () => (await isListed(a, id)) && (await isListed(b, id)));
 
-  test('leaves when it is told to stop: the others know at once', async () => {
+  test('leaves when it is stopped: the others know at once', async () => {
     c = await nodes.start();
     const id = await c.id();
     await isKnown(id);
@@ -386,7 +386,7 @@ describe('three nodes, and one of them', () => {
     expect(said()).toHaveLength(1);
   });
 
-  test('stands still and goes on later: what others settled is ended before it serves again', async () => {
+  test('is suspended and resumes later: it ends the sessions that others settled before it serves again', async () => {
     const id = await c.id();
     await isKnown(id);
     const sessions = await Promise.all(
@@ -398,7 +398,7 @@ describe('three nodes, and one of them', () => {
 
     c.child.kill('SIGSTOP');
     try {
-      // Asked of the owner through another while it stands still: answered when it is given up.
+      // A request to the suspended owner through another node is answered when the owner is declared dead.
       const through = a.call('GET', `/browsers/${sessions[0].session_id}`);
       await until('it was given up', async () => !(await isListed(a, id)));
       expect((await through).status).toBe(502);

@@ -45,7 +45,7 @@ describe('projects', () => {
     expect(await collect(sdk.projects.list({ name: 'café' }))).toEqual([]);
   });
 
-  test('have a name of their own, and the conflict is told once', async () => {
+  test('have unique names, and a conflict is not retried', async () => {
     await sdk.projects.create({ name: 'Twice' });
     const again = await service.call('POST', '/org/projects', { name: 'TWICE' });
     expect(again).toMatchObject({

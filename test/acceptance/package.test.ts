@@ -71,7 +71,7 @@ async function dependencies(): Promise<string[]> {
   return paths.filter((path) => !paths.some((outer) => path.startsWith(`${outer}/`)));
 }
 
-test('has what is needed to run, and nothing else', () => {
+test('has the files that are needed to run, and nothing else', () => {
   const unwanted = /\.(ts|tsx|map)$|\.test\.|^(src|test|bench|console|examples)\/|(^|\/)\.|node_modules/;
   expect(packed.filter((path) => unwanted.test(path))).toEqual([]);
   expect(packed).toEqual(expect.arrayContaining(['bin/corral.cjs', 'dist/main.js', 'LICENSE', 'README.md']));

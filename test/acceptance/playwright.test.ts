@@ -59,7 +59,7 @@ describe.runIf(isolation.sandboxed)('Playwright beside the browser', () => {
     });
   });
 
-  test('what the code throws is its own error, and affects no other code', async () => {
+  test('an exception of the code is returned, and affects no other code', async () => {
     expect(await run(`throw new Error('mine')`)).toMatchObject({
       success: false,
       error: 'mine',
@@ -124,7 +124,7 @@ describe.runIf(isolation.sandboxed)('Playwright beside the browser', () => {
     ]);
   });
 
-  test('the active tab is the one that was brought to the front', async () => {
+  test('the active tab is the last tab that was brought to the front', async () => {
     await run(
       `const other = await context.newPage(); await other.goto('${pages.url}'); await other.bringToFront()`,
       'headful',
@@ -140,11 +140,11 @@ describe.runIf(isolation.sandboxed)('Playwright beside the browser', () => {
     expect(stdout).toMatch(/bytes more were dropped\]\n$/);
   });
 
-  test('who hangs up stops the code', async () => {
-    const gone = new AbortController();
+  test('a client that hangs up stops the code', async () => {
+    const hangUp = new AbortController();
     const call = fetch(`${service.url}/browsers/${sessions.headless}/playwright/execute`, {
       method: 'POST',
-      signal: gone.signal,
+      signal: hangUp.signal,
       headers: { authorization: `Bearer ${service.key}`, 'content-type': 'application/json' },
       body: JSON.stringify({
         code: `await page.goto('${pages.url}?started'); for (;;) await page.waitForTimeout(10)`,
@@ -161,7 +161,7 @@ describe.runIf(isolation.sandboxed)('Playwright beside the browser', () => {
     const targets = async () => JSON.stringify(await held.engine.control().send('Target.getTargets'));
     await expect.poll(targets).toContain('?started');
     const before = await url();
-    gone.abort();
+    hangUp.abort();
     await call;
     await expect.poll(url).not.toBe(before);
     held.release();

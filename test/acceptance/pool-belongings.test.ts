@@ -28,7 +28,7 @@ const browsersOf = async ({ id }: Kernel.BrowserPool) => {
   return (await service.app.store.db.rows<{ id: string }>(query)).map((row) => row.id);
 };
 
-/** A profile that is logged in, or, with `visit`, whatever that leaves in it. */
+/** A profile that is logged in, or, with `visit`, a profile with the data of that visit. */
 async function savedProfile(name: string, visit = site.logIn) {
   const profile = await sdk.profiles.create({ name });
   await save(profile.id, visit);
@@ -95,7 +95,7 @@ describe('a pool', () => {
     await sdk.extensions.delete(extension.id);
   });
 
-  test('of what is not there is refused', async () => {
+  test('of a missing profile or extension is refused', async () => {
     const create = (config: object) => service.call('POST', '/browser_pools', { size: 1, headless: true, ...config });
     for (const config of [
       { profile: { name: 'nobody' } },

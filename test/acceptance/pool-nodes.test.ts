@@ -133,8 +133,8 @@ describe('two nodes', () => {
     await expect
       .poll(() => client(b).browserPools.retrieve(id), { timeout: 60_000, interval: 200 })
       .toMatchObject(whole(8));
-    // A client that hangs up while the answer is on the wire holds a lease without knowing. No node can tell, and the lease idles out. A node that waits too
-    // long for another one's browser retires it.
+    // A client that hangs up while the response is in transit holds a lease without knowing. No node can detect it, and the lease idles out. A node
+    // that waits too long for another one's browser retires it.
     const now = new Set((await browsersOf(id)).map((row) => row.id));
     const missing = before.map((row) => row.id).filter((session) => !now.has(session));
     const ends = await nodes.ask<{ ended_reason: string }>(
@@ -173,7 +173,7 @@ describe('two nodes', () => {
   });
 });
 
-test('three nodes, one killed and one frozen for a while, under load: no double lease, no ghost, everybody is answered', async () => {
+test('three nodes, one killed and one frozen for a while, under load: no double lease, no lost browser, every request is answered', async () => {
   const c = await nodes.start({ CORRAL_MAX_SESSIONS: '8' });
   await know(3, a, b, c);
   const id = await pool(a, 6, { reset_on_release: false, timeout_seconds: 20, fill_rate_per_minute: 6000 });
@@ -186,14 +186,14 @@ test('three nodes, one killed and one frozen for a while, under load: no double 
   let driven = 0;
   let across = 0;
   const answers = new Map<string, number>();
-  /** What a node answers; undefined when it is gone or frozen, which the node that stays never is. */
+  /** The response of a node; undefined when the node was killed or is frozen. Node a always responds. */
   const ask = async (node: Node, verb: 'acquire' | 'release', body: object) => {
     const answer = await node.call('POST', `/browser_pools/${id}/${verb}`, body).catch(() => undefined);
     const what = `${node === a ? 'a' : 'b or c'}: ${verb} ${answer?.status}`;
     answers.set(what, (answers.get(what) ?? 0) + 1);
     return answer;
   };
-  /** Goes on until told, whatever happens to its node. */
+  /** Runs until `stop` is set, also while its node is down. */
   const worker = async (node: Node) => {
     while (!stop) {
       const answer = await ask(node, 'acquire', { acquire_timeout_seconds: 5 });
@@ -236,7 +236,7 @@ test('three nodes, one killed and one frozen for a while, under load: no double 
   }
   expect(across, 'clients drove browsers of other nodes').toBeGreaterThan(0);
   expect(await faults()).toEqual([]);
-  // A browser may have gone with its node (404); nothing else is refused by the node that stays.
+  // A browser may have ended with its node (404); node a refuses nothing else.
   const ofA = [...answers.keys()].filter((what) => what.startsWith('a:')).sort();
   expect(['a: acquire 200', 'a: acquire 204', 'a: release 204', 'a: release 404']).toEqual(expect.arrayContaining(ofA));
   expect(answers.get('a: acquire 200')).toBeGreaterThan(0);

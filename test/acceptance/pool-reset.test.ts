@@ -51,7 +51,7 @@ test.each([
   await sdk.browserPools.delete(pool.id, { force: true });
 });
 
-test('a pool that wants it so keeps what was left, and nothing of the lease', async () => {
+test('a pool without reset keeps the data of the browser, and nothing of the lease', async () => {
   const kept = { size: 1, headless: true, reset_on_release: false };
   const pool = await sdk.browserPools.create(kept);
   const first = await sdk.browserPools.acquire(pool.id, {
@@ -61,11 +61,11 @@ test('a pool that wants it so keeps what was left, and nothing of the lease', as
   });
   const browser = await chromium.connectOverCDP(first.cdp_ws_url);
   await browser.contexts()[0]!.addCookies([{ name: 'left', value: 'behind', url: `http://${site.host}/` }]);
-  const gone = new Promise((resolve) => browser.once('disconnected', resolve));
+  const disconnected = new Promise((resolve) => browser.once('disconnected', resolve));
   const ofChromium = { source: 'supervisor', supervisor_process: 'chromium' } as const;
   const log = await sdk.browsers.logs.stream(first.session_id, ofChromium);
   await sdk.browserPools.release(pool.id, { session_id: first.session_id });
-  await gone;
+  await disconnected;
   for await (const _ of log); // and it ends: what comes now is the next holder's
   await expect(chromium.connectOverCDP(first.cdp_ws_url), 'no client holds it').rejects.toThrow(/404/);
   const second = await sdk.browserPools.acquire(pool.id, {});

@@ -26,7 +26,7 @@ async function filled(id: string, count: number) {
   await expect.poll(async () => (await sdk.browserPools.retrieve(id)).available_count, { timeout: 60_000 }).toBe(count);
 }
 
-/** A pool that is full, and gone when the test is. */
+/** A full pool that is deleted after the test. */
 async function withPool(config: Kernel.BrowserPoolCreateParams, use: (pool: Kernel.BrowserPool) => Promise<void>) {
   const pool = await sdk.browserPools.create(config);
   try {
@@ -122,7 +122,7 @@ describe('a pool', () => {
       expect(order).toEqual(['a', 'b', 'c']);
     }));
 
-  test('releasing twice, or what is not its own, is a 404 and changes nothing', () =>
+  test('releasing twice, or an unknown session, is a 404 and changes nothing', () =>
     withPool({ size: 1, headless: true }, async (pool) => {
       const session = await sdk.browserPools.acquire(pool.id, {});
       await sdk.browserPools.release(pool.id, { session_id: session.session_id });

@@ -46,7 +46,7 @@ describe.runIf(isolation.sandboxed)('processes of a session', () => {
       expect(display).toBe(shape === 'headful' ? ':0\n' : '\n');
     });
 
-    test('its environment, directory and user are as asked for', async () => {
+    test('its environment, directory and user are as requested', async () => {
       const asked = await sh('echo $A $HOME; pwd', { env: { A: 'b' }, cwd: '/tmp' });
       expect(text(asked.stdout_b64)).toBe('b /home/corral\n/tmp\n');
       const users = [{ as_root: true }, { as_user: 'root' }, { as_user: 'nobody' }, { as_user: '1234:5678' }, {}];
@@ -60,7 +60,7 @@ describe.runIf(isolation.sandboxed)('processes of a session', () => {
       ]);
     });
 
-    test('what cannot be run is refused, with the reason', async () => {
+    test('a command that cannot run is refused, with the reason', async () => {
       const bad = (body: object) => service.call('POST', `/browsers/${id()}/process/exec`, body);
       expect(await bad({ command: 'no-such-thing' })).toMatchObject({
         status: 400,
@@ -190,7 +190,7 @@ describe.runIf(isolation.sandboxed)('processes of a session', () => {
 
   const id = () => sessions.headless;
 
-  test('a command that takes too long is killed, and answers with what it printed so far', async () => {
+  test('a command that takes too long is killed, and its output so far is returned', async () => {
     const answer = await service.call('POST', `/browsers/${id()}/process/exec`, {
       command: 'sh',
       args: ['-c', 'echo so far; echo and wrong >&2; sleep 1000 & sleep 1000'],
@@ -209,12 +209,12 @@ describe.runIf(isolation.sandboxed)('processes of a session', () => {
     expect(answer.headers.get('x-should-retry')).toBe('false'); // or clients would run it three times
   });
 
-  test('who hangs up ends the command and all it started', async () => {
-    const gone = new AbortController();
+  test('a client that hangs up ends the command and all its processes', async () => {
+    const hangUp = new AbortController();
     const mark = `7${Date.now() % 100_000}`;
     const call = fetch(`${service.url}/browsers/${id()}/process/exec`, {
       method: 'POST',
-      signal: gone.signal,
+      signal: hangUp.signal,
       headers: { authorization: `Bearer ${service.key}`, 'content-type': 'application/json' },
       body: JSON.stringify({ command: 'sh', args: ['-c', `setsid sleep ${mark} & sleep ${mark}`] }),
     }).catch(() => {});
@@ -223,12 +223,12 @@ describe.runIf(isolation.sandboxed)('processes of a session', () => {
       return text(stdout_b64).split('\n').filter(Boolean).length;
     };
     await expect.poll(sleepers).toBeGreaterThanOrEqual(2);
-    gone.abort();
+    hangUp.abort();
     await call;
     await expect.poll(sleepers).toBe(0);
   });
 
-  test('what a command leaves running goes on, and does not hold the answer up', async () => {
+  test('background processes of a command continue, and do not delay the response', async () => {
     const { stdout_b64 } = await sdk.browsers.process.exec(id(), {
       command: 'sh',
       args: ['-c', 'sleep 500 & echo $!'],

@@ -41,7 +41,7 @@ async function heavyWriter(sdk: Kernel, dataDir: string, id: string, megabytes: 
   return session;
 }
 
-describe('a profile is what it was before', () => {
+describe('a profile is unchanged', () => {
   test('when the service is killed in the middle of a save', async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'corral-killed-'));
     const start = () => spawnService({ CORRAL_DATA_DIR: dataDir, CORRAL_ALLOW_PRIVATE_HOSTS: site.host });

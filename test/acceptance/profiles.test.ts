@@ -118,7 +118,7 @@ describe('a profile', () => {
     await end(started);
   });
 
-  test('is read by many sessions while one writes; a second writer is told who writes, unless it insists', async () => {
+  test('is read by many sessions while one writes; a second writer is refused with the id of the first, unless it insists', async () => {
     const { id, name } = await loggedInProfile('shared');
     const writer = await create({ profile: { id, save_changes: true } });
     const readers = await Promise.all([create({ profile: { id } }), create({ profile: { name: name! } })]);
@@ -186,7 +186,7 @@ describe('a profile', () => {
     expect(names).toContain('./Default/Cookies');
     expect(names).not.toMatch(/\/(Cache|Code Cache|GPUCache|Singleton\w+|Safe Browsing)(\/|$)/m);
     expect(zst.length).toBeLessThan(2 ** 20);
-    // Sealed at rest: neither the archive nor what is in it.
+    // Sealed at rest: neither the archive nor its content is readable.
     const rows = await service.app.store.db.rows<{ sealed: Buffer }>(sql`select sealed from profile_chunks`);
     for (const { sealed } of rows) expect(sealed.includes(zst.subarray(0, 16))).toBe(false);
   });
@@ -266,7 +266,7 @@ describe('a profile', () => {
     }
   });
 
-  test('stays what it was when its session crashes for good, and when it is deleted there is nothing to save to', async () => {
+  test('is unchanged when its session crashes for good, and is not saved after it was deleted', async () => {
     const { id } = await loggedInProfile('crashing');
     const session = await create({ profile: { id, save_changes: true } });
     await service.app.sessions.stop(session.session_id, 'crashed', 'for the test');

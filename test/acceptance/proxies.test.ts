@@ -223,11 +223,11 @@ describe.runIf(here)('proxies', () => {
   test('a browser that crashes comes back with the proxy it had', async () => {
     const { id, client } = await open({ proxy_id: ids['dante']! });
     await sdk.browsers.update(id, { proxy_id: ids['microsocks']! });
-    const gone = new Promise((resolve) => client.once('disconnected', resolve));
+    const disconnected = new Promise((resolve) => client.once('disconnected', resolve));
     const held = await service.app.sessions.hold(id);
     process.kill(held.engine.browser.init!, 'SIGKILL');
     held.release();
-    await gone;
+    await disconnected;
     const { page } = await attach(await sdk.browsers.retrieve(id));
     expect(await exits(page)).toEqual(exitOf('microsocks'));
   });
@@ -249,7 +249,7 @@ describe.runIf(here)('proxies', () => {
     }
   });
 
-  describe('what goes wrong', () => {
+  describe('faults', () => {
     test('fails the request with the reason, and is a log line with a code', async () => {
       const wrong = await createProxy('squid-tls', { password: 'close-sesame' });
       const dead = await createProxy('squid', { port: 9 });
@@ -270,7 +270,7 @@ describe.runIf(here)('proxies', () => {
       }
     });
 
-    test('a proxy that dies in the middle of a download ends the download, and the session goes on', async () => {
+    test('a proxy that dies in the middle of a download ends the download, and the session continues', async () => {
       const own = await startTinyproxy({ exit: '127.0.0.8' });
       const proxy = await sdk.proxies.create({ type: 'custom', protocol: 'http', config: custom(own) });
       const { id, page } = await open({ proxy_id: proxy.id! });
@@ -329,7 +329,7 @@ describe.runIf(here)('proxies', () => {
     });
   });
 
-  test('new proxies are checked without being asked', async () => {
+  test('new proxies are checked automatically', async () => {
     const proxy = await createProxy('dante');
     const status = async () => (await sdk.proxies.retrieve(proxy)).status;
     await expect.poll(status, { timeout: 30_000 }).toBe('available');
@@ -340,7 +340,7 @@ describe.runIf(here)('proxies', () => {
   });
 
   describe('in pools', () => {
-    test('a pool’s browsers leave by its proxy, and what a lease swaps ends with the lease', async () => {
+    test('a pool’s browsers leave by its proxy, and a proxy change of a lease ends with the lease', async () => {
       const pool = await sdk.browserPools.create({
         size: 1,
         headless: true,
@@ -367,7 +367,7 @@ describe.runIf(here)('proxies', () => {
   });
 
   describe('of the operator’s upstreams', () => {
-    test('are made of what was asked for, and what an upstream does not have is refused', async () => {
+    test('are configured as requested; options that an upstream does not have are refused', async () => {
       const proxy = await sdk.proxies.create({ type: 'residential' });
       expect(proxy).toMatchObject({ type: 'residential', protocol: 'http', config: {} });
       expect(await sdk.proxies.check(proxy.id!)).toMatchObject({ ip_address: running['tinyproxy']!.exit });
@@ -393,7 +393,7 @@ describe.runIf(here)('proxies', () => {
       });
     });
 
-    test('stealth goes by the ISP’s, unless it is told not to or has another', async () => {
+    test('stealth uses the ISP’s, unless this is disabled or another proxy is set', async () => {
       const { id, page } = await open({ stealth: true });
       expect(await exits(page)).toEqual(exitOf('tinyproxy'));
       const patch = (body: object) => service.call('PATCH', `/browsers/${id}`, body);

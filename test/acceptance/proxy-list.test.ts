@@ -71,7 +71,7 @@ describe('a proxy', () => {
     ['port 0', { config: { ...config, port: 0 } }, /config.port must be at least 1/],
     ['port 65536', { config: { ...config, port: 65_536 } }, /config.port must be at most 65535/],
     ['a short password', { config: { ...config, username: 'a', password: '1234' } }, /config.password/],
-    ['a password for nobody', { config: { ...config, password: '12345' } }, /needs config.username/],
+    ['a password without a username', { config: { ...config, password: '12345' } }, /needs config.username/],
     ['a colon in the user name', { config: { ...config, username: 'a:b' } }, /config.username/],
     ['a line break in the password', { config: { ...config, username: 'a', password: 'ab\r\ncd' } }, /config.password/],
     ['a field of another type', { config: { ...config, country: 'US' } }, /config.country is not a field of custom/],

@@ -148,7 +148,7 @@ describe.each([{ headless: true }, { headless: false }])('a replay, headless: $h
     expect((await fetch(replay_view_url.replace(/jwt=[^&]+/, `jwt=${other}`))).status).toBe(403);
   });
 
-  test('refuses what there is not', async () => {
+  test('refuses invalid options', async () => {
     const start = (body: object) => service.call('POST', `/browsers/${id}/replays`, body);
     for (const body of [
       { record_audio: true },
@@ -188,7 +188,7 @@ describe.each([{ headless: true }, { headless: false }])('a replay, headless: $h
     await sdk.browsers.deleteByID(kept);
   });
 
-  test('keeps the viewport as it is, or goes on as another replay when the change is forced', async () => {
+  test('keeps the viewport, or continues as another replay when the change is forced', async () => {
     const change = (force: boolean) =>
       service.call('PATCH', `/browsers/${id}`, { viewport: { width: 640, height: 480, force } });
     const first = await sdk.browsers.replays.start(id);
@@ -209,7 +209,7 @@ describe.each([{ headless: true }, { headless: false }])('a replay, headless: $h
     expect(await change(false)).toMatchObject({ status: 200 });
   });
 
-  test('is kept when its session ends in the middle of it, however it ends', async () => {
+  test('is kept when its session ends or crashes during the recording', async () => {
     const { session_id: crashing } = await create();
     const [deleted, crashed] = await Promise.all([
       sdk.browsers.replays.start(id),
@@ -230,7 +230,7 @@ describe.each([{ headless: true }, { headless: false }])('a replay, headless: $h
   });
 });
 
-test('what a killed service had not finished is finished by the next one, and old videos go', async () => {
+test('unfinished replays of a killed service are finished by the next one, and old videos are deleted', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'corral-test-'));
   const killed = await spawnService({
     CORRAL_DATA_DIR: dataDir,
@@ -263,7 +263,7 @@ test('what a killed service had not finished is finished by the next one, and ol
   }
 });
 
-test('a recording keeps a session awake, and whatever is asked wakes one that stands by', async () => {
+test('a recording keeps a session awake, and a request wakes a session in standby', async () => {
   const { session_id: id } = await sdk.browsers.create({ headless: true, start_url: `${pages.url}clock` });
   const session = service.app.sessions.running(id)!;
   const { replay_id } = await sdk.browsers.replays.start(id, { framerate: 1 });

@@ -46,7 +46,7 @@ async function processesOf(id: string, of = service): Promise<{ pid: number; com
       try {
         return [{ pid, command: readFileSync(`/proc/${pid}/cmdline`, 'latin1').replaceAll('\0', ' ') }];
       } catch {
-        return []; // gone while we looked
+        return []; // ended meanwhile
       }
     });
   } finally {
@@ -106,7 +106,7 @@ describe('a crash', () => {
     },
   );
 
-  test('of a browser that stands by is mended too, and it stands by again', async () => {
+  test('of a browser in standby is repaired too, and it returns to standby', async () => {
     const session = await create();
     const { standby } = service.app.sessions.counts();
     expect(standby).toBe(0);
@@ -155,7 +155,7 @@ describe('a crash', () => {
   });
 });
 
-/** As clients do that are told to connect again. */
+/** Connects again after code 1012, as clients do. */
 async function reconnecting(url: string): Promise<RawClient> {
   for (;;) {
     const client = await RawClient.open(url);
@@ -189,7 +189,7 @@ describe('a browser that does not start', () => {
   const attempt = (body: object = {}) => broken.call('POST', '/browsers', { headless: true, ...body });
   const ended = async () => (await broken.call('GET', '/browsers?status=deleted&limit=1')).body[0];
 
-  test('because it hangs is given up in time, and the answer says what it said last', async () => {
+  test('because it hangs is stopped in time, and the error contains its last output', async () => {
     behave('echo "waiting for the moon" >&2; exec sleep 1000');
     expect(await attempt({ name: 'hanging' })).toMatchObject({
       status: 500,
@@ -308,7 +308,7 @@ describe('a full node', () => {
     expect(again.map(({ status }) => status)).toEqual(again.map(() => 200));
   });
 
-  test('a project never has more than its cap, however many ask at once', async () => {
+  test('a project never exceeds its cap, with any number of concurrent requests', async () => {
     const project = await sdk.projects.create({ name: 'Capped' });
     await sdk.projects.limits.update(project.id, { max_concurrent_sessions: 2 });
     const header = { 'x-kernel-project-id': project.id };
@@ -364,7 +364,7 @@ describe('the service', () => {
     await next.close();
   });
 
-  test('that is killed leaves nothing: browsers die with it, and the next one settles what it had written down', async () => {
+  test('that is killed leaves nothing: browsers end with it, and the next one settles its sessions', async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'corral-killed-'));
     const env = {
       CORRAL_DATA_DIR: dataDir,
@@ -376,7 +376,7 @@ describe('the service', () => {
     const [headless, headful] = await Promise.all(
       [true, false].map((headless) => clientOf(first.url).browsers.create({ headless })),
     );
-    // A session without a client sleeps after a while. Under version 1 of cgroups what is frozen dies when the next service thaws it.
+    // A session without a client sleeps after a while. With cgroup version 1, a frozen session dies when the next service thaws it.
     const clients = await Promise.all([headless, headful].map((session) => RawClient.open(session!.cdp_ws_url)));
     const starting = clientOf(first.url)
       .browsers.create({ headless: false })

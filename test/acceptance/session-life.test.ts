@@ -57,7 +57,7 @@ describe.concurrent('a session that no client uses', () => {
     const woken = await create({ timeout_seconds: 10 });
     const touch = setInterval(() => void fetch(`${woken.base_url}/json/version`).catch(() => {}), 1500);
     try {
-      const left = await create({ timeout_seconds: 10 }); // made last: once it is gone, the others would be
+      const left = await create({ timeout_seconds: 10 }); // made last: when it has ended, the others would have
       await expect.poll(() => service.app.sessions.running(left.session_id), { timeout: 60_000 }).toBeUndefined();
       const ended = await sdk.browsers.retrieve(left.session_id, { include_deleted: true });
       expect(ended).toMatchObject({ ended_reason: 'idle' });
@@ -69,10 +69,10 @@ describe.concurrent('a session that no client uses', () => {
     await client.close();
   });
 
-  test.for([true, false])('stands by frozen (headless: %s), and wakes for a client', async (headless, { expect }) => {
+  test.for([true, false])('is frozen (headless: %s), and wakes for a client', async (headless, { expect }) => {
     const session = await create({ headless });
     const seen = () => service.call('GET', `/browsers/${session.session_id}/thumbnail`);
-    const told = async () => (await service.call('GET', `/browsers/${session.session_id}`)).body;
+    const current = async () => (await service.call('GET', `/browsers/${session.session_id}`)).body;
     const { engine, release } = await service.app.sessions.hold(session.session_id);
     const processes = tree(engine.browser.init!);
     release();
@@ -84,8 +84,8 @@ describe.concurrent('a session that no client uses', () => {
         '{ const burn = () => { const end = performance.now() + 50; while (performance.now() < end); setTimeout(burn); }; burn(); window.kept = 42 }',
       );
       const used = { state: 'live', clients: { cdp: 1 }, node_id: expect.any(String) };
-      await expect.poll(told).toMatchObject({ ...used, active_page: { url: pages.url } }); // a busy browser answers late
-      expect(await told()).not.toHaveProperty('ends_at');
+      await expect.poll(current).toMatchObject({ ...used, active_page: { url: pages.url } }); // a busy browser answers late
+      expect(await current()).not.toHaveProperty('ends_at');
     });
     await expect.poll(() => standingBy(session), { timeout: 60_000 }).toBe(true);
 
@@ -98,7 +98,7 @@ describe.concurrent('a session that no client uses', () => {
       ends_at: expect.any(String),
       active_page: { url: pages.url, title: expect.any(String), seen_at: expect.any(String) },
     };
-    expect(await told()).toMatchObject({ ...asleep, memory_bytes: expect.any(Number) });
+    expect(await current()).toMatchObject({ ...asleep, memory_bytes: expect.any(Number) });
     expect((await service.call('GET', `/browsers?query=${session.session_id}`)).body).toMatchObject([asleep]);
     const uptime = async () => (await sdk.browsers.retrieve(session.session_id)).usage!.uptime_ms;
     const first = await uptime();
@@ -114,14 +114,14 @@ describe.concurrent('a session that no client uses', () => {
     expect(cpuTicks(processes)).toBeGreaterThan(before);
   });
 
-  test('is changed while it stands by', async ({ expect }) => {
+  test('is changed during standby', async ({ expect }) => {
     const session = await create();
     await expect.poll(() => standingBy(session), { timeout: 60_000 }).toBe(true);
     await sdk.browsers.update(session.session_id, { viewport: { width: 801, height: 601 } });
     expect(await visit(session, (page) => page.evaluate('[innerWidth, innerHeight]'))).toEqual([801, 601]);
   });
 
-  test('is deleted while it stands by', async ({ expect }) => {
+  test('is deleted during standby', async ({ expect }) => {
     const session = await create();
     await expect.poll(() => standingBy(session), { timeout: 60_000 }).toBe(true);
     await sdk.browsers.deleteByID(session.session_id);
@@ -171,7 +171,7 @@ describe('a session that runs', () => {
     expect(await visit(session, (page) => page.evaluate(size))).toEqual([800, 600]);
   });
 
-  test('starts in the viewport that was asked for', async () => {
+  test('starts in the requested viewport', async () => {
     for (const headless of [true, false]) {
       const session = await create({ headless, viewport: { width: 1000, height: 650 } });
       const size = headless ? '[innerWidth, innerHeight]' : '[outerWidth, outerHeight]';
@@ -275,7 +275,7 @@ describe('a session that runs', () => {
     expect((await sdk.browsers.update(session.session_id, { tags: {} })).tags).toEqual({});
   });
 
-  test('is listed by status, name and id; one that ended is there for who asks for it', async () => {
+  test('is listed by status, name and id; ended sessions are listed on request', async () => {
     const project = await sdk.projects.create({ name: 'Lists' });
     const mine = service.sdk(service.key, { projectID: project.id });
     const [a, b] = [
@@ -439,7 +439,7 @@ describe('a session starts', () => {
     expect(await visit(plain, (page) => page.evaluate(bars))).toBeGreaterThan(50);
   });
 
-  test.each([true, false])('in stealth (headless: %s) without the tells of automation', async (headless) => {
+  test.each([true, false])('in stealth (headless: %s) without signs of automation', async (headless) => {
     const session = await create({ headless, stealth: true });
     expect(session.stealth).toBe(true);
     await visit(session, async (page) => {
@@ -461,7 +461,7 @@ describe('a session starts', () => {
   });
 });
 
-test('a browser cannot belong to an invocation that there is not', async () => {
+test('a browser cannot be created for an unknown invocation', async () => {
   expect(await post({ invocation_id: 'x' })).toMatchObject({
     status: 404,
     body: { code: 'invocation_not_found', message: expect.stringContaining("'x'") },
@@ -469,7 +469,7 @@ test('a browser cannot belong to an invocation that there is not', async () => {
 });
 
 describe('a project', () => {
-  test('that is archived takes its sessions along, and one that holds some is not deleted', async () => {
+  test('that is archived ends its sessions; a project with sessions is not deleted', async () => {
     const project = await sdk.projects.create({ name: 'Archive' });
     const mine = service.sdk(service.key, { projectID: project.id });
     const session = await mine.browsers.create({ headless: true });

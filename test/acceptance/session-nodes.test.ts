@@ -15,7 +15,7 @@ let nodes: Nodes;
 let pages: Pages;
 let site: LoginSite;
 let settings: Record<string, string>;
-/** Each test leaves two nodes that know each other: one that it kills, it starts again. */
+/** Each test leaves two nodes that know each other, and restarts a node that it kills. */
 let a: Node;
 let b: Node;
 beforeAll(async () => {
@@ -68,7 +68,7 @@ async function startAgain(killed: Node): Promise<Node> {
 const sdkOf = (node: Node) => new Kernel({ apiKey: nodes.key, baseURL: node.url });
 const nodeOf = (session: { cdp_ws_url: string }) => new URL(session.cdp_ws_url).host;
 
-test('what one node saves, another starts with; and a request that reaches the wrong node is passed on', async () => {
+test('a profile that one node saves is used by another, and a request to the wrong node is forwarded', async () => {
   const profile = await sdkOf(a).profiles.create({ name: 'shared' });
   const zip = await toFile(await zipOf(extensionFiles('far')), 'far.zip');
   await sdkOf(b).extensions.upload({ file: zip, name: 'far' });
@@ -82,7 +82,7 @@ test('what one node saves, another starts with; and a request that reaches the w
   expect(refused).toMatchObject({ status: 409, body: { session_id: writer.session_id } });
   await sdkOf(other).browsers.deleteByID(writer.session_id);
 
-  // On each node, and on the one that has no browser of it attached from afar.
+  // One session on each node, changed through the node that does not run it.
   const sessions = await Promise.all([a, b, a, b].map((node) => sdkOf(node).browsers.create({ headless: true })));
   expect(new Set(sessions.map(nodeOf)).size).toBe(2);
   for (const session of sessions.filter((one, at) => sessions.findIndex((two) => nodeOf(two) === nodeOf(one)) === at)) {
@@ -123,7 +123,7 @@ test('events are followed and read through another node, and those that were rea
   let live = '';
   while (!live.includes('"operation_id":"browserCurl"')) {
     const { done, value } = await reader.read();
-    if (done) throw new Error(`The stream ended before the call was told:\n${live}`);
+    if (done) throw new Error(`The stream ended before it reported the call:\n${live}`);
     live += value;
   }
   expect(live).toMatch(/^id: 1\ndata: \{"seq":1,/);
@@ -152,7 +152,7 @@ test('events are followed and read through another node, and those that were rea
     rest = await reader.read().catch(() => ({ done: true })); // the stream ends with its node
   const after = await read(away);
   expect(after.slice(0, before.length)).toEqual(before);
-  // What is lost is lost at the end: there is no gap before it.
+  // Events are lost only at the end: there is no gap before.
   expect(after.map(({ seq }) => seq)).toEqual(after.map((_, index) => index + 1));
   const counted = after.flatMap(({ event }) => (event.type === 'console_log' ? [Number(event.data!.text)] : []));
   expect(counted.length).toBeGreaterThan(0);
@@ -200,7 +200,7 @@ test('a session of another node is used, recorded and read through this one, and
   const list = async () => (await away.call('GET', `${path}/replays`)).body;
   await expect.poll(list, patience).toMatchObject([{ status: 'failed', ended_reason: 'node_lost' }]);
   expect((await away.call('GET', `${path}/replays/${replay.replay_id}`)).status).toBe(404);
-  const settled = await uptime(); // up to the last sign of its node
+  const settled = await uptime(); // until the last heartbeat of its node
   expect(settled).toBeGreaterThan(0);
 
   await startAgain(home);

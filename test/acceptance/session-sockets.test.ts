@@ -37,7 +37,7 @@ afterEach(() => expectNothingLeft(service));
 const create = (wishes: Kernel.BrowserCreateParams = {}) => sdk.browsers.create({ headless: true, ...wishes });
 
 describe('a CDP client', () => {
-  test('that sends garbage is told so, message by message, and stays connected', async () => {
+  test('that sends garbage gets an error for each message, and stays connected', async () => {
     const session = await create();
     const client = await RawClient.open(session.cdp_ws_url);
     for (const garbage of [
@@ -118,7 +118,7 @@ describe('a CDP client', () => {
     const flooding = await RawClient.open(session.cdp_ws_url);
     const { sessionId } = await flooding.page();
     flooding.socket.pause();
-    // The kernel's buffers fill, then the service's, up to the bound; then it is over.
+    // The kernel's buffers fill, then the service's; at the bound the client is dropped.
     const params = { expression: '"x".repeat(100_000)', returnByValue: true };
     const { engine, release } = await service.app.sessions.hold(session.session_id);
     const before = engine.mux.clientCount;
@@ -258,7 +258,7 @@ describe('a token', () => {
     await Promise.all(clients.map((client) => client.close()));
   });
 
-  test('does not outlive its session: the websocket is told, and a later one is refused', async () => {
+  test('expires with its session: the websocket is closed with the reason, and a later one is refused', async () => {
     await sessions();
     const client = await RawClient.open(session.cdp_ws_url);
     await sdk.browsers.deleteByID(session.session_id);
@@ -289,7 +289,7 @@ describe('a websocket', () => {
     // Asks for no websocket at all: answered as the GET that it is, at an address that is for websockets only.
     const other = await upgrade(session.cdp_ws_url, { upgrade: 'h2c' });
     expect(other).toMatchObject({ status: 404, body: { code: 'not_found' } });
-    // No client is connected, so it stands by: a hold that was forgotten would keep it awake for ever.
+    // No client is connected, so the session goes into standby; a hold that was not released would keep it awake.
     await expect.poll(() => service.app.sessions.counts().standby, { timeout: 30_000 }).toBe(1);
   });
 
@@ -315,7 +315,7 @@ describe('a websocket', () => {
       .toMatchObject({ standby: 1, clients: 0 });
   });
 
-  test('whose peer is gone without a word is found out by the kernel', async () => {
+  test('whose peer is lost without a close is detected by the kernel', async () => {
     const session = await create();
     const client = await RawClient.open(session.cdp_ws_url);
     const port = Number(new URL(service.url).port).toString(16).toUpperCase().padStart(4, '0');

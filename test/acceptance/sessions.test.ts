@@ -147,7 +147,7 @@ describe.each([true, false])('a session (headless: %s)', (headless) => {
     const watching = await look(`${session.browser_live_view_url!}&readOnly=true`);
     await click(watching, 'button');
     await viewer.keyboard.type('nothing');
-    // What is done later, by another view, is there: so what was done before would be.
+    // A later action of another view has arrived, so an earlier one would have arrived too.
     const later = await look(session.browser_live_view_url!);
     await click(later, 'input');
     await viewer.keyboard.press('End');
@@ -195,7 +195,7 @@ test('a token for watching cannot drive, and one for driving cannot watch', asyn
   await sdk.browsers.deleteByID(session.session_id);
 });
 
-test('a viewport does not change under a person who looks, unless that is meant', async () => {
+test('a viewport does not change while a viewer is connected, unless the change is forced', async () => {
   const { session_id: id, browser_live_view_url: view } = await sdk.browsers.create({ headless: true });
   const change = (viewport: object) => service.call('PATCH', `/browsers/${id}`, { viewport });
   const { search } = new URL(view!);
@@ -217,7 +217,7 @@ test('a viewport does not change under a person who looks, unless that is meant'
   await sdk.browsers.deleteByID(id);
 });
 
-test('a viewport follows the frame of a viewer who asks for that and may do more than watch', async () => {
+test('a viewport follows the frame of a viewer that requests it and is not read-only', async () => {
   const looking = await viewers();
   try {
     for (const headless of [true, false]) {
@@ -243,7 +243,7 @@ test('a viewport follows the frame of a viewer who asks for that and may do more
       await become(800, 640);
       await view.setViewportSize({ width: 900, height: 700 });
       await become(900, 700);
-      // Of two, the one that changed last is followed. The other one shows the whole page all the same.
+      // Of two views, the last that changed is followed. The other still shows the whole page.
       const other = await look('', { width: 700, height: 800 });
       await become(700, 800, other);
       const shown = () => view.locator('#stage canvas:visible').boundingBox();

@@ -15,7 +15,7 @@ test(
 );
 
 test(
-  'twenty kills in the middle of logins, apps, recordings, captures, live views and profile saves end nothing but what was killed',
+  'twenty kills in the middle of logins, apps, recordings, captures, live views and profile saves affect only the killed session or app',
   { timeout: 600_000 },
   async () => {
     const { seed, leftovers, surprises } = await killAtMoments({ moments: 20 });

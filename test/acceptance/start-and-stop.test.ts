@@ -18,7 +18,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(dataDir, { recursive: true, force: true, maxRetries: 5 }));
 
-/** No warm spares: they would start beside what is tested, and take the processor from it. */
+/** No warm spares: they would start during the tests, and use processor time. */
 const start = (env: Record<string, string> = {}, options: { hidden?: string[] } = {}) =>
   spawnService({ CORRAL_DATA_DIR: dataDir, CORRAL_WARM_SPARES: 'off', ...env }, options);
 const firstKey = async () => (await readFile(join(dataDir, 'api-key'), 'utf8')).trim();
@@ -65,7 +65,7 @@ describe('the service', () => {
     });
     if (isRoot()) expect(missing).toEqual(['chromium-headless-shell', 'tigervnc-standalone-server']);
 
-    // The reader of its log goes away. The service goes on, and ends as it should.
+    // The reader of the log exits. The service continues, and stops as usual.
     second.child.stdout!.destroy();
     second.child.stderr!.destroy();
     for (let n = 0; n < 3; n++) expect((await get(`${second.url}/org/projects`, key)).status).toBe(200);
@@ -75,7 +75,7 @@ describe('the service', () => {
     expect(() => process.kill(databaseNow, 0)).toThrow('ESRCH');
   });
 
-  test('hears a signal while it starts, and leaves nothing that runs', async () => {
+  test('handles a signal while it starts, and leaves no process', async () => {
     const starting = spawn(process.execPath, ['scripts/start.mjs'], {
       env: { PATH: process.env['PATH'], HOME: process.env['HOME'], CORRAL_DATA_DIR: dataDir, CORRAL_PORT: '0' },
       stdio: 'ignore',
@@ -102,7 +102,7 @@ describe('the service', () => {
     expect(await readdir(dataDir)).toEqual([]);
   });
 
-  test('says what is wrong with its settings, all at once', async () => {
+  test('reports all errors in its settings at once', async () => {
     await expect(start({ CORRAL_PORT: 'x', CORRAL_LOG_LEVEL: 'loud' })).rejects.toThrow(
       /CORRAL_PORT is 'x'[\s\S]*CORRAL_LOG_LEVEL is 'loud'/,
     );
@@ -219,12 +219,12 @@ describe('while a service runs', () => {
     expect(service.output()).not.toContain(key);
   });
 
-  test('another one is refused its data directory, and told which process holds it', async () => {
+  test('another one is refused its data directory; the error names the process that holds it', async () => {
     await expect(start({ CORRAL_DATA_DIR: held })).rejects.toThrow(`process ${service.child.pid}`);
     expect(await status(key)).toBe(200);
   });
 
-  test('corral seals everything anew', async () => {
+  test('corral seals all values with a new key', async () => {
     const before = await readFile(join(held, 'secret-key'), 'utf8');
     expect(await corral('secrets', 'rotate')).toMatchObject({
       code: 0,
@@ -235,7 +235,7 @@ describe('while a service runs', () => {
     expect((await stat(join(held, 'secret-key'))).mode & 0o777).toBe(0o600);
   });
 
-  test('corral changes keys, and the service hears of it through the database', async () => {
+  test('corral changes keys, and the service is notified through the database', async () => {
     const made = (await corral('keys', 'create', '--name', 'beside')).stdout.trim();
     expect(await status(made)).toBe(200);
     const id = /^(key_\w+) +beside /m.exec((await corral('keys', 'list')).stdout)![1]!;
@@ -263,7 +263,7 @@ describe('while a service runs', () => {
     expect(result.stderr).not.toMatch(/\bat .*\.js:\d+/);
   });
 
-  test('the service goes on when its database server is killed', async () => {
+  test('the service continues when its database server is killed', async () => {
     process.kill(await postmaster(held), 'SIGKILL');
     const statuses: number[] = [];
     while (statuses.at(-1) !== 200) statuses.push(await status(key));

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { listenOnLoopback } from '../support/listen.ts';
 import { startService, type Service } from '../support/service.ts';
 
-/** What pages, frames and workers are told alike. */
+/** Facts that pages, frames and workers must report alike. */
 const factsOf = `async () => {
   const { brands = [], mobile, platform: hinted } = navigator.userAgentData;
   const hints = ['architecture', 'bitness', 'formFactors', 'fullVersionList', 'model', 'platformVersion', 'uaFullVersion', 'wow64'];
@@ -102,17 +102,17 @@ async function open(wishes: Kernel.BrowserCreateParams): Promise<{ id: string; p
   return { id: session.session_id, page, browser };
 }
 
-/** A window lies within its screen, and whatever tells of a screen, a finger or a mouse tells the same. */
-function expectOneDesktop(told: Geometry) {
-  const { screen, available, outer, inner, at } = told;
+/** The window is within its screen, and all values about screen, touch and mouse agree. */
+function expectOneDesktop(desktop: Geometry) {
+  const { screen, available, outer, inner, at } = desktop;
   for (const side of [0, 1] as const) {
-    expect(available[side], JSON.stringify(told)).toBeLessThanOrEqual(screen[side]);
-    expect(at[side] + outer[side], JSON.stringify(told)).toBeLessThanOrEqual(available[side]);
-    expect(inner[side], JSON.stringify(told)).toBeLessThanOrEqual(outer[side]);
+    expect(available[side], JSON.stringify(desktop)).toBeLessThanOrEqual(screen[side]);
+    expect(at[side] + outer[side], JSON.stringify(desktop)).toBeLessThanOrEqual(available[side]);
+    expect(inner[side], JSON.stringify(desktop)).toBeLessThanOrEqual(outer[side]);
   }
-  expect(told).toMatchObject({ device: true, wide: true, depth: [24, 24] });
-  expect(told.touch).toEqual([false, false, false, false]);
-  expect(told.mouse).toEqual([true, true, true, true]);
+  expect(desktop).toMatchObject({ device: true, wide: true, depth: [24, 24] });
+  expect(desktop.touch).toEqual([false, false, false, false]);
+  expect(desktop.mouse).toEqual([true, true, true, true]);
 }
 
 describe.each([true, false])('a stealthy session (headless: %s)', (headless) => {
@@ -123,11 +123,11 @@ describe.each([true, false])('a stealthy session (headless: %s)', (headless) => 
     await sdk.browsers.deleteByID(id);
   });
 
-  test('has one desktop, one language, one time zone and one name, wherever a page looks', async () => {
+  test('has one desktop, one language, one time zone and one name in all APIs', async () => {
     const { id, page } = await open({ headless, stealth: true });
-    const told = await page.evaluate<Geometry>(geometry);
-    expect(told).toMatchObject({ screen: [1920, 1080], outer: [1920, 1080] });
-    expectOneDesktop(told);
+    const desktop = await page.evaluate<Geometry>(geometry);
+    expect(desktop).toMatchObject({ screen: [1920, 1080], outer: [1920, 1080] });
+    expectOneDesktop(desktop);
 
     const facts = await page.evaluate<Facts>('facts()');
     expect(await page.evaluate(`ofWorker('/worker.js')`)).toEqual(facts);

@@ -98,7 +98,7 @@ describe('a client of Steel', () => {
     expect(await upgrade(at(`apiKey=${service.key}&sessionId=${id}`))).toMatchObject({ status: 404 });
   });
 
-  test('gives back what another session told of its context, and finds every session page by page', async () => {
+  test('creates a session with the context of another, and lists every session page by page', async () => {
     const steel = client();
     const first = await steel.sessions.create({
       headless: true,
@@ -138,7 +138,7 @@ describe('a client of Steel', () => {
     await expect.poll(active).toEqual([]);
   });
 
-  test('keeps what it stores in a profile, and leaves by a proxy of its own', async () => {
+  test('stores its data in a profile, and uses its own proxy', async () => {
     const steel = client();
     const session = await steel.sessions.create({
       headless: true,
@@ -182,7 +182,7 @@ describe('a client of Steel', () => {
     });
   });
 
-  test('is refused by name what is not there, and keeps its key out of the logs', async () => {
+  test('gets errors that name options that are not available, and keeps its key out of the logs', async () => {
     const steel = client();
     const refused = (error: object) => expect.objectContaining(error);
     const message = (text: string) => refused({ status: 400, message: expect.stringContaining(text) });

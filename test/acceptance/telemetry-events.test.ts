@@ -43,8 +43,8 @@ const captured = ({ telemetry }: { telemetry?: Kernel.BrowserCreateResponse['tel
     .filter(([, { enabled }]) => enabled)
     .map(([name]) => name);
 
-describe('what is captured', () => {
-  test('is told by create, get, update and list, and follows each update', async () => {
+describe('the capture', () => {
+  test('is returned by create, get, update and list, and follows each update', async () => {
     const plain = await create();
     expect(plain.telemetry).toBeNull();
     await sdk.browsers.deleteByID(plain.session_id);
@@ -76,7 +76,7 @@ describe('what is captured', () => {
     expect(await service.call('POST', '/browser_pools', { size: 1, headless: true, telemetry })).toMatchObject(refused);
   });
 
-  test('of a lease is what its pool captures and what its acquire adds, and ends with it', async () => {
+  test('of a lease combines those of its pool and of its acquire, and ends with it', async () => {
     const pool = await sdk.browserPools.create({
       size: 1,
       headless: true,
@@ -106,7 +106,7 @@ describe('what is captured', () => {
   });
 });
 
-test('requests, clients and viewers of a session are told, live and afterwards', async () => {
+test('requests, clients and viewers of a session are reported, live and afterwards', async () => {
   const session = await create({ enabled: true });
   const { session_id: id } = session;
   const { body: project } = await service.call('POST', '/org/projects', { name: 'Telemetry of others' });
@@ -162,7 +162,7 @@ test('requests, clients and viewers of a session are told, live and afterwards',
   );
 });
 
-test('what pages do is captured from their first request on, and goes on in another browser after a crash', async () => {
+test('page events are captured from the first request on, and continue in another browser after a crash', async () => {
   const { session_id: id } = await sdk.browsers.create({
     headless: true,
     timeout_seconds: 300,
@@ -186,7 +186,7 @@ test('what pages do is captured from their first request on, and goes on in anot
   await sdk.browsers.deleteByID(id);
 });
 
-test('a crash of the browser is told, and a stream goes on after it where its reader left', async () => {
+test('a crash of the browser is reported, and a stream resumes after it where its reader left', async () => {
   const { session_id: id } = await create({ browser: { connection: off } });
   await killBrowser(service, id);
   await expect.poll(() => typesOf(id), patience).toContain('service_crashed');
@@ -200,10 +200,10 @@ test('a crash of the browser is told, and a stream goes on after it where its re
   });
   expect(response.headers.get('x-sse-content-type')).toBe('application/json');
   const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
-  let told = '';
+  let received = '';
   for (let part = await reader.read(); !part.done; part = await reader.read())
-    if ((told += part.value).includes('data: {"seq":')) break;
-  expect(told).toMatch(new RegExp(`^(: .*\n\n)*id: ${crash!.seq + 1}\ndata: \\{"seq":${crash!.seq + 1},`));
+    if ((received += part.value).includes('data: {"seq":')) break;
+  expect(received).toMatch(new RegExp(`^(: .*\n\n)*id: ${crash!.seq + 1}\ndata: \\{"seq":${crash!.seq + 1},`));
   await reader.cancel();
   await sdk.browsers.deleteByID(id);
 });

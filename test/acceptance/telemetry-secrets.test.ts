@@ -46,7 +46,7 @@ afterAll(async () => {
 test('secrets in every place are in no stream, archive, export, log or row', async () => {
   const { status, body: proxy } = await service.call('POST', '/proxies', {
     type: 'custom',
-    protocol: 'http', // the page's own server, which answers whatever it is asked for
+    protocol: 'http', // the page's own server, which answers every request
     config: { host: '127.0.0.1', port: Number(new URL(url).port), username: 'me', password: secrets.proxyPassword },
   });
   expect(status, JSON.stringify(proxy)).toBe(201);
@@ -124,7 +124,7 @@ test('secrets in every place are in no stream, archive, export, log or row', asy
   expect(letters).not.toContain('731904');
 });
 
-/** Everything that a zip has: the names of its files and what is in them. */
+/** All text of a zip: the names of its files and their content. */
 async function unzipped(path: string): Promise<string> {
   const response = await fetch(service.url + path, { headers: { authorization: `Bearer ${service.key}` } });
   const zip = await yauzl.fromBufferPromise(Buffer.from(await response.arrayBuffer()));

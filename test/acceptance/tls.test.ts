@@ -31,7 +31,7 @@ describe.runIf(await provideNginx())('behind an nginx that ends TLS', () => {
   beforeAll(async () => {
     const port = await freePort();
     nginx = await startNginx({ to: `http://127.0.0.1:${port}` });
-    // From an address of its own, so that it can be told from nginx.
+    // From an address of its own, so that it is distinguishable from nginx.
     client = new Agent({ connect: { ca: nginx.ca! }, localAddress: '127.0.0.2' });
     service = await startService({
       CORRAL_PORT: String(port),

@@ -37,7 +37,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.close());
 
-/** What a person or a script does in a session. The last page is one that cannot be loaded. */
+/** Actions of a person or a script in a session. The last page cannot be loaded. */
 async function visit(page: Page) {
   for (let time = 0; time < 2; time++) {
     await page.goto('http://shop.test/login');

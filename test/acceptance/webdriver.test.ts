@@ -127,7 +127,7 @@ describe.skipIf(!process.env['CI'] && !existsSync('/usr/bin/chromedriver'))('a c
     await expectNothingLeft(service);
   });
 
-  test('the example of the guide does its work as it stands', async () => {
+  test('the example of the guide works', async () => {
     const guide = await readFile(join(root, 'docs/from-selenium.md'), 'utf8');
     const [, code = ''] = /```js\n([\s\S]*?)```/.exec(guide) ?? [];
     const text = code
@@ -147,7 +147,7 @@ describe.skipIf(!process.env['CI'] && !existsSync('/usr/bin/chromedriver'))('a c
     }
   });
 
-  test('a key in the capabilities is enough; a driver that crashes is told of', async () => {
+  test('a key in the capabilities is enough; a crash of the driver is reported', async () => {
     const { status, body } = await bare('POST', '/session', asking({ apiKey: service.key }));
     expect(status, JSON.stringify(body)).toBe(200);
     const { sessionId } = body.value;
@@ -176,7 +176,7 @@ describe.skipIf(!process.env['CI'] && !existsSync('/usr/bin/chromedriver'))('a c
     expect(service.log.join('')).not.toContain(sessionId.split('.').at(-1));
   });
 
-  test('a session whose browser crashes, or that is deleted meanwhile, has no driver any more', async () => {
+  test('the driver ends when the browser crashes or the session is deleted', async () => {
     const { body } = await service.call('POST', '/session', asking({}));
     const id = body.value.sessionId as string;
     await killBrowser(service, id);

@@ -52,7 +52,7 @@ test('a client that guesses keys has to wait, costs no query each, and keeps no 
   expect(Number(last?.headers.get('retry-after'))).toBeGreaterThan(0);
   expect(queries).toBeLessThan(200);
 
-  // A good key comes in from that address, one that is remembered and one that was not used yet.
+  // Valid keys are accepted from that address, both a cached key and a new one.
   const { key } = await service.sdk().apiKeys.create({ name: 'fresh' });
   for (const good of [service.key, key]) {
     const headers = { authorization: `Bearer ${good}`, 'x-forwarded-for': '203.0.113.7' };
@@ -61,7 +61,7 @@ test('a client that guesses keys has to wait, costs no query each, and keeps no 
   expect((await guess(1000, '203.0.113.8')).status).toBe(401);
 });
 
-test('a client that guesses sign-in codes has to wait, costs no query each, and keeps nobody at its address out', async () => {
+test('a client that guesses sign-in codes has to wait, costs no query each, and does not block others at its address', async () => {
   const from = '203.0.113.14';
   const signIn = (code: string) =>
     service.call('POST', '/console/sign_in', { code }, { authorization: '', 'x-forwarded-for': from });
@@ -89,7 +89,7 @@ test('an IPv6 client is its /64, and another address is not counted along', asyn
   expect((await guess(3000, '2001:db8:7:8::1')).status).toBe(401);
 });
 
-test('the same wrong key, sent again and again, is asked for once', async () => {
+test('the same wrong key, sent repeatedly, is looked up once', async () => {
   await guess(4000, '203.0.113.9');
   queries = 0;
   for (let turn = 0; turn < 10; turn++) expect((await guess(4000, '203.0.113.9')).status).toBe(401);

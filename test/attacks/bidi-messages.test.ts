@@ -48,7 +48,7 @@ describe(
       expect(await service.longestStop(() => inPage(`console.log(${value}, 1); 1`))).toBeLessThan(mostStopMs);
     });
 
-    test('the client hears of them, cut, and of ordinary ones', async () => {
+    test('the client receives them, cut, and ordinary ones', async () => {
       await inPage(`console.log('x'.repeat(${2 * MB})); console.log('ordinary', 1)`);
       const { subscription } = await bidi.result<{ subscription: string }>('session.subscribe', {
         events: ['log.entryAdded'],
@@ -210,8 +210,8 @@ describe(
     test('a history of long addresses, with a viewer and lists of tabs', async () => {
       const socket = session.browser_live_view_url.replace(/^http/, 'ws').replace('/live', '/live/socket');
       const viewer = new WebSocket(socket);
-      const told: { type: string; canGoBack?: boolean }[] = [];
-      viewer.on('message', (data: Buffer, binary) => !binary && told.push(JSON.parse(data.toString())));
+      const received: { type: string; canGoBack?: boolean }[] = [];
+      viewer.on('message', (data: Buffer, binary) => !binary && received.push(JSON.parse(data.toString())));
       await once(viewer, 'open');
       await bidi.result('browsingContext.navigate', {
         context,
@@ -226,9 +226,9 @@ describe(
         const list = await fetch(`${session.base_url}/json/list`);
         expect(list.status).toBe(200);
         expect((await list.text()).length).toBeLessThan(MB);
-        told.length = 0;
+        received.length = 0;
         await inPage(`history.pushState(0, '', '/end' + Math.random()); 1`);
-        while (!told.some(({ type, canGoBack }) => type === 'page' && canGoBack)) await once(viewer, 'message');
+        while (!received.some(({ type, canGoBack }) => type === 'page' && canGoBack)) await once(viewer, 'message');
       });
       expect(stop).toBeLessThan(mostStopMs);
       viewer.close();

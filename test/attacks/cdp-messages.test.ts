@@ -49,7 +49,7 @@ describe('a message over CDP that takes long to read does not stop the service',
     expect(stop).toBeLessThan(mostStopMs);
   });
 
-  test('what follows it is taken after it, and an array of a million numbers arrives', async () => {
+  test('later messages are handled after it, and an array of a million numbers arrives', async () => {
     const { sessionId } = await client.page();
     const value = Array.from({ length: 1_000_000 }, (_, at) => at);
     const { result } = await client.result<{ result: { objectId: string } }>(

@@ -33,7 +33,7 @@ function restore() {
   else process.env['TMPDIR'] = before;
 }
 
-/** Each with settings of its own: what was found about the machine is remembered by them. */
+/** Each with its own settings object, for which the findings about the machine are cached. */
 const start = async (settings: Record<string, string>) =>
   (service = await startService({ CORRAL_DATA_DIR: join(root, 'data'), ...settings }));
 

@@ -7,7 +7,7 @@ import { startService, type Service } from '../support/service.ts';
 
 await requireSandbox();
 
-/** What a site can tell a browser about its origin, which would be about ours, under whose address its answer is read. */
+/** Response headers that change settings of an origin: here of the service's own, under whose address the browser reads the response. */
 const aboutTheOrigin: Record<string, string> = {
   'Accept-CH': 'Sec-CH-UA-Full-Version-List',
   'Alt-Svc': 'h3="evil.example:443"; ma=2592000',
@@ -74,7 +74,7 @@ test('a site says nothing about our origin', async () => {
   expect(headers.get('x-content-type-options')).toBe('nosniff');
 });
 
-test('what a client wants of the site’s answer is there', async () => {
+test('the client receives the other headers of the site', async () => {
   const { headers } = await fetch(address);
   expect(headers.get('etag')).toBe('"v1"');
   expect(headers.get('x-of-the-site')).toBe('kept');

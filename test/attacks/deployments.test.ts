@@ -24,7 +24,7 @@ const isolation = await requireSandbox();
 const MIB = 2 ** 20;
 
 /** The app of a tenant is taken over: what it prints, reports, returns and unpacks to is chosen to harm the service and its neighbours. */
-describe('what an app writes takes no more of the service than it should', () => {
+describe('the output of an app uses limited resources of the service', () => {
   afterEach(() => void vi.useRealTimers());
 
   test('a secret and lines that a search compares again and again cost no seconds each', () => {
@@ -165,7 +165,7 @@ describe('the packages that a build has downloaded', () => {
     return join(dir, name);
   };
 
-  test('are for builds of the same project only, whatever is among them, and do not stay for ever', async () => {
+  test('are for builds of the same project only, with any content, and expire', async () => {
     const counted = new Map<string, number>();
     const count = async (projectId: string, bytes: number) => {
       counted.set(projectId, bytes);
@@ -296,7 +296,7 @@ describe('an app that is hostile', () => {
   const invoke = (action_name: string, more: Partial<Kernel.InvocationCreateParams> = {}) =>
     client.invocations.create({ app_name: 'hostile', action_name, version: 'latest', ...more });
 
-  test('ends its invocations whatever it reports, and keeps no place of the line', async () => {
+  test('ends its invocations with any report, and keeps no place in the queue', async () => {
     const nul = await invoke('nul');
     expect(nul).toMatchObject({ status: 'failed', status_reason: expect.stringContaining('a\ufffdb, [redacted]') });
     expect(JSON.stringify(nul)).not.toContain('xyzzy');
@@ -401,12 +401,12 @@ describe('an app that is hostile', () => {
     updateCredentialProvider: 'of the organisation',
     deleteCredentialProvider: 'of the organisation',
     testCredentialProvider: 'of the organisation',
-    listCredentialProviderItems: 'what is in people’s vaults',
+    listCredentialProviderItems: 'the items of people’s vaults',
     createDeployment: 'would have a key that outlives it',
     deleteDeployment: 'apps of others',
   };
 
-  test('has a key that is refused what outlives it, of all operations of the reference', async () => {
+  test('has a key that is refused all operations whose results outlive it', async () => {
     const key = JSON.parse((await invoke('key')).output!) as string;
     const { paths } = (await service.call('GET', '/openapi.json')).body as {
       paths: Record<string, Record<string, { operationId: string }>>;
@@ -417,7 +417,7 @@ describe('an app that is hostile', () => {
         const answer = await fetch(`${service.url}${path.replaceAll(/\{[^}]+\}/g, 'none')}`, {
           method: method.toUpperCase(),
           headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-          ...(method !== 'get' && { body: '5' }), // what is let in is refused for its body
+          ...(method !== 'get' && { body: '5' }), // allowed requests are refused for their body
         });
         await answer.body?.cancel(); // some are streams
         if (answer.status === 403) answered.push(operationId);

@@ -64,7 +64,7 @@ function look(seen: Map<string, boolean>): void {
       const held = readdirSync(`/proc/${pid}/fd`).some((fd) => link(pid, fd) === secret);
       seen.set(name, held || (seen.get(name) ?? false));
     } catch {
-      // it is gone
+      // the process has ended
     }
   }
 }

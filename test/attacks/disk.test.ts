@@ -57,7 +57,7 @@ describe('a session that writes more than its bound', () => {
     await service?.close();
   });
 
-  test.each(Object.entries(attacks))('by %s ends, and its clients hear why', async (_what, script) => {
+  test.each(Object.entries(attacks))('by %s ends, and its clients receive the reason', async (_what, script) => {
     const { session_id: id, cdp_ws_url } = await sdk.browsers.create({ headless: true, timeout_seconds: 600 });
     const closed = closeOf(cdp_ws_url);
     const { process_id } = await sdk.browsers.process.spawn(id, { command: 'sh', args: ['-c', script] });
@@ -99,7 +99,7 @@ describe('a session that writes more than its bound', () => {
     await browser.close();
   });
 
-  test('by the upload of one file is refused, and goes on', async () => {
+  test('by the upload of one file is refused, and continues', async () => {
     const { session_id: id } = await sdk.browsers.create({ headless: true, timeout_seconds: 600 });
     const content = async function* () {
       for (let n = 0; n < 2 * BOUND_MB; n++) yield Buffer.alloc(1024 * 1024);
@@ -127,7 +127,7 @@ function readdirIfThere(path: string): string[] {
   }
 }
 
-/** Root mounts one; everybody else is told of one that only the attacker's files fill. */
+/** Root mounts a disk. For other users the disk is simulated, and counts only the attacker's files. */
 function disk() {
   if (asRoot) return smallDisk(DISK_MB, DISK_INODES);
   const path = mkdtempSync(join(tmpdir(), 'corral-disk-'));
@@ -195,7 +195,7 @@ describe('on a disk that sessions could fill', () => {
       }
       expect(new Set(answers)).toEqual(new Set([201]));
       expect(await over).toMatchObject({ ended_reason: 'disk_full' });
-      // Of the disk that is only told of, the attacker may take more than there is before it is looked at.
+      // The attacker may fill a simulated disk beyond its size before the next measurement.
       if (asRoot) expect(Math.min(least.bytes, least.inodes)).toBeGreaterThan(0);
       expect(await audited(service)).toBeGreaterThanOrEqual(answers.length);
       expect(await client.contexts()[0]!.pages()[0]!.evaluate('6 * 7')).toBe(42);

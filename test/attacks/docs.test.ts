@@ -32,7 +32,7 @@ const kept = () =>
     { ...localStorage }, { ...sessionStorage }, document.cookie, await indexedDB.databases(), await caches.keys(),
   ]))()`);
 
-test('/docs keeps a key in nothing that outlives the page, and forgets what an earlier version kept', async () => {
+test('/docs stores no key beyond the page, and removes a key that an earlier version stored', async () => {
   await page.goto(`${service.url}/docs`);
   const key = page.getByPlaceholder('Token').first();
   await key.fill(service.key);
@@ -46,7 +46,7 @@ test('/docs keeps a key in nothing that outlives the page, and forgets what an e
   expect(await kept()).not.toMatch(/an-old-key|sk_/);
 });
 
-test('/docs begins with browsers, shows samples for this service, finds operations, and leads to the guides', async () => {
+test('/docs begins with browsers, shows samples for this service, finds operations, and links to the guides', async () => {
   await page.goto(`${service.url}/docs`);
   await page.getByRole('heading', { name: 'Corral', exact: true }).waitFor();
   expect(await page.title()).toBe('Corral API');

@@ -74,7 +74,7 @@ describe('there is no way out of a session', () => {
       expect(await put(`${home}/fifo`)).toMatchObject({ status: 400 });
     });
 
-    test('a link leads to what the session has there, and nowhere else', async () => {
+    test('a link resolves to files of the session only', async () => {
       await sh(`ln -s ${hostDir}/open ~/out; ln -s / ~/root; ln -s loop ~/loop; ln -s ~/root/proc/1/cwd ~/cwd`);
       expect(await get(`${home}/out`)).toMatchObject({ status: 404 });
       expect(await get(`${home}/root${hostDir}/open`)).toMatchObject({ status: 404 });
@@ -142,7 +142,7 @@ describe('there is no way out of a session', () => {
       expect((await sh('ls -d ~/unpacked ~/evil /tmp/evil 2>/dev/null')).said).toBe('');
     });
 
-    test('one that would fill the disk is refused', async () => {
+    test('an archive that would fill the disk is refused', async () => {
       const zeros = Buffer.alloc(64 * 1024 * 1024);
       const bomb = await packed((zip) => {
         for (let n = 0; n < 5; n++) zip.addBuffer(zeros, `zeros-${n}`, { compressionLevel: 9 });
@@ -213,7 +213,7 @@ describe('there is no way out of a session', () => {
     });
   });
 
-  test('what belongs to one session is not another’s', async () => {
+  test('processes and watches of one session are not accessible in another', async () => {
     const { process_id } = await sdk.browsers.process.spawn(id, { command: 'sleep', args: ['100'] });
     const { watch_id } = await sdk.browsers.fs.watch.start(id, { path: home });
     expect(await service.call('GET', `/browsers/${other}/process/${process_id}/status`)).toMatchObject({ status: 404 });

@@ -11,7 +11,7 @@ import { onTheMachine } from '../support/nothing-left.ts';
 import { spawnService } from '../support/process.ts';
 
 /**
- * Code has mistakes: a promise that nobody awaits, an exception in a callback. One process serves all tenants, so such a fault must end no
+ * Code has mistakes: a promise that is not awaited, an exception in a callback. One process serves all tenants, so such a fault must end no
  * more than the session or the login whose work it was. The faults are put into a service that runs in a process of its own.
  */
 const planted = { username: 'ann', password: 'pl4nted-p4ssword' };

@@ -33,7 +33,7 @@ const requests = {
   'with a body': 'POST /nothing HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx',
   'without a host': 'GET / HTTP/1.1\r\n\r\n',
   'that expect 100 Continue': 'POST /nothing HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 0\r\n\r\n',
-  'that expect what is unknown': 'GET /nothing HTTP/1.1\r\nHost: a\r\nExpect: b\r\n\r\n',
+  'with an unknown expectation': 'GET /nothing HTTP/1.1\r\nHost: a\r\nExpect: b\r\n\r\n',
   'that offer another protocol': 'GET /nothing HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n',
 };
 

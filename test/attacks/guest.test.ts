@@ -6,9 +6,9 @@ import { list } from '../../src/sessions/fs/service.ts';
 import { execute, executeResult } from '../../src/sessions/playwright/service.ts';
 
 /**
- * The guest runs as the session's user, whose processes may take it over: SIGUSR1 alone opens Node's inspector. So here is one that is
- * hostile from the start. It speaks the channel's frames by hand, on the same descriptor, and tries to make the service keep or do more
- * than it was asked for. What is expected each time is that the service ends it.
+ * The guest runs as the session's user, whose processes may take it over: SIGUSR1 alone opens Node's inspector. This guest is
+ * hostile from the start. It writes the channel's frames by hand, on the same descriptor, and tries to make the service keep or do more
+ * than was requested. The service must end it each time.
  */
 describe('a guest that was taken over', () => {
   const guests: Guest[] = [];
@@ -38,7 +38,7 @@ describe('a guest that was taken over', () => {
         const more = () => { while (times > 0) { times -= 1000; if (!socket.write(many)) return void socket.once('drain', more); } };
         more();
       }
-      /** Answers pings, and tells of what else is asked for. */
+      /** Answers pings, and passes other requests to the listener. */
       function asked(listener) {
         let buffer = Buffer.alloc(0);
         socket.on('data', (chunk) => {
@@ -159,7 +159,7 @@ describe('a guest that was taken over', () => {
     expect(await end(ended)).toContain(reason);
   });
 
-  test('does not keep a caller waiting who has left', async () => {
+  test('does not block a caller that has cancelled', async () => {
     const { held } = hostile(`asked(() => {});`);
     const leave = new AbortController();
     const answer = execute(held, { code: '1' }, leave.signal, () => {});

@@ -82,7 +82,7 @@ test('pages, their files, streams and answers of other sites have nosniff', asyn
   expect(found.flat()).toEqual([]);
 });
 
-test('refused websockets, and what is no HTTP, are answered with nosniff', async () => {
+test('refused websockets, and requests that are not HTTP, are answered with nosniff', async () => {
   const socket = service.url.replace('http', 'ws');
   const refused = await Promise.all([
     upgrade(`${socket}/connect`),

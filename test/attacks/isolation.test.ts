@@ -82,7 +82,7 @@ describe('from inside a session', () => {
   afterAll(async () => {
     delete process.env['CORRAL_TEST_SECRET'];
     for (const server of [...listeners, web]) server?.close();
-    if (service) await expectNothingLeft(service); // what was started inside went with its session
+    if (service) await expectNothingLeft(service); // processes started inside ended with their session
     await service?.close();
     await pages?.close();
     rmSync(hostDir, { recursive: true, force: true });
@@ -135,7 +135,7 @@ describe('from inside a session', () => {
 
     test('cannot be signalled or traced by their number', async () => {
       for (const pid of [process.pid, process.ppid, init.get(other.session_id)!]) {
-        // A number that is free inside has no process; one that is taken is the session's own.
+        // Inside, the number has no process, or a process of the session itself.
         expect(await inside(`readlink /proc/${pid}/exe; kill -0 ${pid}`)).toMatch(/No such process|^$/);
       }
       // Process 1 inside is root's or protected: neither signals nor tracing reach it.
@@ -143,7 +143,7 @@ describe('from inside a session', () => {
       expect(await inside('cat /proc/1/mem | head -c 1 | wc -c')).toMatch(/Permission denied|Input\/output error|^0/);
     });
 
-    test('hold no descriptor that leads out', async () => {
+    test('hold no descriptor of the host', async () => {
       const links = await allSeeing(
         // Chromium keeps /proc open for its own sandbox; it is this one, not the host's.
         'for f in /proc/[0-9]*/fd/*; do [ "$(stat -Lc %d "$f")" = "$(stat -c %d /proc)" ] || readlink "$f"; done 2>/dev/null | sort -u',
@@ -287,7 +287,7 @@ describe('from inside a session', () => {
   });
 
   describe('the network', () => {
-    test('leads nowhere: not to the host, the service, or another session', async () => {
+    test('does not reach the host, the service, or another session', async () => {
       expect(await reach(hostPort)).toBe('closed');
       expect(await reach(Number(new URL(service.url).port))).toBe('closed');
       expect(await reach(webPort)).toBe('closed');
@@ -307,7 +307,7 @@ describe('from inside a session', () => {
       expect(await inside('cat /proc/net/unix')).not.toMatch(/corral-(host|other)|X11-unix/);
     });
 
-    test('out of the gateway goes to no address of this machine, however it is spelled', async () => {
+    test('out of the gateway reaches no address of this machine, in any spelling', async () => {
       const { port } = new URL(service.url);
       for (const to of [port, String(hostPort), String(webPort)]) {
         for (const host of [
@@ -485,7 +485,7 @@ describe('from inside a session', () => {
     try {
       return await look(page, browser);
     } finally {
-      // Chromium answers that it closes a page, and forgets it, when an error page is about to be shown. It is told again until it has.
+      // Chromium answers that it closes a page, and forgets it, when an error page is about to be shown. The command is repeated until the page is closed.
       const again = setInterval(() => {
         root.send('Target.closeTarget', { targetId: targetInfo.targetId }).catch(() => {});
       }, 500);

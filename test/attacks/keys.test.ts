@@ -30,7 +30,7 @@ describe('addresses made with a key', () => {
     ).session_id;
   });
 
-  /** What a key is told of a session, and whether it still works: each address, and the websockets that are open. */
+  /** The addresses of a session that a key receives: of websockets and of pages. */
   async function addressesOf(key: string) {
     const client = service.sdk(key, { projectID: projectId });
     const session = await client.browsers.retrieve(id);
@@ -68,7 +68,7 @@ describe('addresses made with a key', () => {
     ['is rotated without grace', (key) => sdk.apiKeys.rotate(key.id, { expire_in_days: 0 })],
     ['expires', (key) => expire(key.id)],
     ['has its project archived', () => sdk.projects.update(projectId, { status: 'archived' })],
-  ])('end when the key %s, and what is open is closed', async (what, end) => {
+  ])('end when the key %s, and open connections are closed', async (what, end) => {
     const bound = await sdk.apiKeys.create({ name: 'bound', project_id: projectId });
     const { sockets, pages } = await addressesOf(bound.key);
     const another = await addressesOf(service.key);
@@ -83,7 +83,7 @@ describe('addresses made with a key', () => {
     }
     for (const [address, headers] of sockets) expect([401, 404]).toContain((await upgrade(address, headers)).status);
     for (const page of pages) expect([401, 404]).toContain((await fetch(page)).status);
-    // What another key was told goes on, unless the project itself is closed.
+    // Addresses of another key stay valid, unless the project itself is closed.
     if (!what.includes('project')) {
       expect(theirs.socket.readyState).toBe(WebSocket.OPEN);
       for (const page of another.pages) expect((await fetch(page)).status).toBe(200);
@@ -118,7 +118,7 @@ describe('a key that ends', () => {
     expect(Date.parse(shorter.body.expires_at as string)).toBeLessThan(Date.parse(expires_at!));
   });
 
-  test('is rotated into none that outlives it, by itself or by what it made', async () => {
+  test('cannot rotate itself or another key into a key that outlives it', async () => {
     const { id, key, expires_at } = await sdk.apiKeys.create({ name: 'short', days_to_expire: 3 });
     const forever = await sdk.apiKeys.create({ name: 'forever' });
     for (const target of [id, forever.id]) {

@@ -12,7 +12,7 @@ import { startService, type Service } from '../support/service.ts';
 await requireSandbox();
 const MARKS = ['SingletonCookie', 'SingletonLock', 'SingletonSocket'];
 
-/** What the service does with the files of a session, it does to that session's files, whatever the session puts in their place. */
+/** The service changes only files of the session, even if the session replaces them with links. */
 describe('a session cannot lead the service elsewhere by a link', () => {
   let service: Service;
   let sdk: Kernel;
@@ -55,7 +55,7 @@ describe('a session cannot lead the service elsewhere by a link', () => {
     ).toEqual(MARKS);
   });
 
-  test('what a session locks against its own user goes with it all the same', async () => {
+  test('files that a session locks against its own user are removed with it', async () => {
     const { session_id: id } = await create();
     await sh(id, `mkdir -p ~/locked/within && : > ~/locked/within/file && ln -s ${canary} ~/locked/within/link`);
     await sh(id, 'chmod 0 ~/locked/within ~/locked ~');
@@ -64,7 +64,7 @@ describe('a session cannot lead the service elsewhere by a link', () => {
     expect(files()).toBe(50);
   });
 
-  test('a profile that is saved has nothing of what its links lead to', async () => {
+  test('a saved profile contains nothing of the targets of its links', async () => {
     const profile = await sdk.profiles.create({ name: 'of-links' });
     const made = { headless: true, profile: { id: profile.id, save_changes: true } };
     const { session_id: id } = await sdk.browsers.create(made);
@@ -95,7 +95,7 @@ describe('a session cannot lead the service elsewhere by a link', () => {
   });
 });
 
-test('what becomes a session’s own is not what its links lead to', async () => {
+test('a session becomes the owner of its links, not of their targets', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'corral-own-'));
   const us = process.getuid!();
   const owner = asRoot ? { uid: 54_321, gid: 54_321, name: '' } : { uid: us, gid: process.getgid!(), name: '' };

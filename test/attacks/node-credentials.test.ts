@@ -61,7 +61,7 @@ test('a body that streams through is bound by its length and its type', async ()
   expect((await post(seen, body)).status).toBeLessThan(300);
 });
 
-test('what a node passes on is taken: a body with its length, one in chunks, and none', async () => {
+test('requests that a node forwards are accepted: with a body and its length, with chunks, and without a body', async () => {
   const way = wayTo(service.url);
   const relay = createServer((request, response) => {
     const { method = '', url = '', headers } = request;

@@ -83,7 +83,7 @@ const redirectTo =
   (_request, response) =>
     void response.writeHead(303, { location: url() }).end();
 
-/** A login form that tells its server of every key and every character. */
+/** A login form that reports every key and every character to its server. */
 const form = (url: string, { user = 'user', pass = 'pass', action = `${url}/login` } = {}) =>
   `<form method="post" action="${action}"><label>Username <input id="${user}" name="${user}" autocomplete="username"></label>
   <label>Password <input id="${pass}" name="${pass}" type="password"></label><button>Sign in</button></form>
@@ -97,7 +97,7 @@ const srcdoc = (html: string, more = '') =>
   `<iframe ${more} width="500" height="300" srcdoc="${html.replaceAll('&', '&amp;').replaceAll('"', '&quot;')}"></iframe>`;
 const asBlob = (html: string) =>
   `<script>location.replace(URL.createObjectURL(new Blob([${JSON.stringify(html).replaceAll('</', '<\\/')}], { type: 'text/html' })))</script>`;
-/** A site that takes the password, with a cookie for those who gave it. It knows none of those who gave it before. */
+/** A site that accepts the password and identifies its users by a cookie. It starts without users. */
 function takesPasswords(loginForm: () => string): void {
   const users = new Set<string>();
   const isUser = ({ headers }: IncomingMessage) => users.has(/sid=(\w+)/.exec(headers.cookie ?? '')?.[1] ?? '');
@@ -260,7 +260,7 @@ test('a redirect from another address to the site without https does not get the
   });
 }, 200_000);
 
-test('an answer is not typed at another allowed host that the page has gone to since the question', async () => {
+test('an answer is not typed at another allowed host if the page navigated there after the question', async () => {
   let leave = () => {};
   const left = new Promise<void>((resolve) => (leave = resolve));
   site.pages['/wait'] = (_request, response) => void left.then(() => response.end('go'));
@@ -289,7 +289,7 @@ test('an answer is not typed at another allowed host that the page has gone to s
 }, 200_000);
 
 test('a frame that takes the focus while a password is typed gets no character of it', async () => {
-  // An advertisement that the page tells of each key, as pages tell their frames of many things.
+  // An advertisement that receives a message from the page for each key.
   site.pages['/login'] = `${form(site.url)}${inFrame(`${thief.url}/ad`)}<script>
     addEventListener('keydown', () => frames[0].postMessage('key', '*'), true);
     addEventListener('message', () => document.activeElement.blur());</script>`;

@@ -58,13 +58,13 @@ async function raw(bytes: Buffer): Promise<string> {
   return said;
 }
 
-test('a connection without the password is asked for it and learns nothing', async () => {
+test('a connection without the password is refused and receives no data', async () => {
   const said = await raw(attack);
   expect(said).not.toContain('superuser=');
   expect(said).toContain('SCRAM-SHA-256'); // what it is asked for first
 });
 
-test('every role of the database is asked', async () => {
+test('every role of the database needs the password', async () => {
   for (const user of ['postgres', 'pg_read_all_data', 'nobody']) {
     const said = await raw(Buffer.concat([startup(user), question('select 1')]));
     expect(said.slice(0, 1), user).toMatch(/[RE]/);

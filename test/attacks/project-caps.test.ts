@@ -18,7 +18,7 @@ describe('a project with a cap', () => {
     nodes = await startNodes();
     const settings = { CORRAL_MAX_SESSIONS: '8' };
     [a, b] = [await nodes.start(settings), await nodes.start(settings)];
-    // How many browsers each project had after each one that it got.
+    // The number of browsers of a project after each new browser.
     await nodes.ask(sql`create table seen (project_id text, browsers integer)`);
     await nodes.ask(sql`create function see() returns trigger language plpgsql as $$ begin
       insert into seen select new.project_id, count(*) from sessions where project_id = new.project_id and deleted_at is null;
@@ -104,7 +104,7 @@ describe('a project with a cap', () => {
     expect(await mostEver()).toBe(3);
   });
 
-  test('keeps what runs when the cap is lowered, and gets nothing new until there is room', async () => {
+  test('keeps its running sessions when the cap is lowered, and gets no new ones until there is room', async () => {
     await cappedAt(4);
     const quick = { fill_rate_per_minute: 6000 };
     const [first, second] = [await pool(a, 2, quick), await pool(b, 2, quick)].map(({ body }) => body.id as string) as [
@@ -132,7 +132,7 @@ describe('a project with a cap', () => {
     });
     expect(await mostEver()).toBe(2);
 
-    // Whoever waits for a browser gets one that is there, and another one when there is room.
+    // Waiting clients get idle browsers, and new ones when there is room.
     const acquire = (id: string) =>
       a.call('POST', `/browser_pools/${id}/acquire`, { acquire_timeout_seconds: 50 }, head());
     const four = [acquire(first), acquire(first), acquire(second), acquire(second)];

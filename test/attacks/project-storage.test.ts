@@ -51,7 +51,7 @@ describe('a project that may store four megabytes', () => {
   }
   const claims = async () => (await service.app.store.db.rows(sql`select from storage_claims`)).length;
 
-  test('has what fits of many extensions that come at once, and hears what to delete', async () => {
+  test('stores as many concurrent extensions as fit, and the error names what to delete', async () => {
     const zip = await extension(1);
     const answers = await Promise.all(Array.from({ length: 12 }, () => upload(zip)));
     const kept = answers.filter(({ status }) => status === 201);
@@ -92,7 +92,7 @@ describe('a project that may store four megabytes', () => {
     await empty();
   });
 
-  test('has the save of a larger profile refused, and the profile is what it was', async () => {
+  test('is refused the save of a larger profile, and the profile is unchanged', async () => {
     const profile = await sdk.profiles.create({});
     const save = async (megabytes: number) => {
       const { session_id: id } = await sdk.browsers.create({

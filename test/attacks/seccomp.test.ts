@@ -69,7 +69,7 @@ describe('a process of the session', () => {
   };
   const sh = (script: string, more: object = {}) => exec('sh', ['-c', `(${script}) 2>&1`], more);
 
-  test('is refused what it does not need', async () => {
+  test('is refused system calls that it does not need', async () => {
     await expectRefused((script, ...args) => exec('perl', ['-e', script, ...args]));
   });
 
@@ -111,11 +111,11 @@ function read(pid: string, name: string): string {
   try {
     return readFileSync(`/proc/${pid}/${name}`, 'utf8');
   } catch {
-    return ''; // it is gone
+    return ''; // the process has ended
   }
 }
 
-test('what Chromium is started as is refused the same', async () => {
+test('a process that is started like Chromium is refused the same', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'corral-seccomp-'));
   const owner = isolation.owners.claim(dir);
   try {
@@ -136,7 +136,7 @@ test('what Chromium is started as is refused the same', async () => {
   }
 });
 
-test('and so is a helper that reads what a session made, which makes no user namespace either', async () => {
+test('a helper that reads files of a session is refused the same, and makes no user namespace either', async () => {
   const owner = isolation.owners.claim();
   const perl: Perl = (script, ...args) => {
     const helper = startHelper(['perl', '-e', script, ...args], { sandboxed: true, owner }, [

@@ -84,12 +84,12 @@ describe.concurrent('a browser that was stopped from inside', () => {
     expect(refused).toEqual(expect.arrayContaining(['a screenshot', 'reading the clipboard', 'the viewport']));
 
     const until = Date.now() + PATIENCE_MS;
-    let gone = false;
-    while (!gone && Date.now() < until) {
-      gone = (await service.call('GET', `/browsers/${id}`)).status === 404;
-      if (!gone) await new Promise((resolve) => setTimeout(resolve, 250));
+    let ended = false;
+    while (!ended && Date.now() < until) {
+      ended = (await service.call('GET', `/browsers/${id}`)).status === 404;
+      if (!ended) await new Promise((resolve) => setTimeout(resolve, 250));
     }
-    expect(gone, 'its idle timeout of 10 s has ended it').toBe(true);
+    expect(ended, 'its idle timeout of 10 s has ended it').toBe(true);
   });
 
   test(

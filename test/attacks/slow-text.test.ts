@@ -34,8 +34,8 @@ const variables = Object.fromEntries(
 );
 
 /**
- * One thread serves all tenants. Whoever chooses a text that takes the service long to read stops it for all others: so far as nobody needs
- * a key to send it, everybody can.
+ * One thread serves all tenants. A client that sends a text that takes long to read stops the service for all others. Where no key is
+ * required, every client can send one.
  */
 describe('a text that is chosen to be read for long does not stop the service', { timeout: 180_000 }, () => {
   let service: Awaited<ReturnType<typeof measuredService>>;

@@ -28,7 +28,7 @@ const filesIn = (path: string): string[] => {
   }
 };
 
-/** Root mounts a file system. For other users a measurement stands in, which counts the files of sessions and of unpacked builds. */
+/** Root mounts a file system. For other users the space is calculated from the files of sessions and of unpacked builds. */
 function disk(): { path: string; space?: () => Space; remove(): void } {
   if (asRoot) return smallDisk(DISK_MB, 180_000);
   const path = mkdtempSync(join(tmpdir(), 'corral-disk-'));
@@ -130,13 +130,13 @@ describe('on a small disk', () => {
     expect(service.log.join('\n')).toContain('disk.relieved'); // they have filled it
     expect(outcomes.slice(0, STORED_BUILDS)).toEqual(Array.from({ length: STORED_BUILDS }, () => 'running '));
     expect(outcomes.at(-1)).toMatch(/^failed .*CORRAL_PROJECT_STORAGE_MB/);
-    // What was removed is made again.
+    // A build that was removed is unpacked again.
     await invoke(0);
     expect(await neighbourLives()).toBe(42);
     for (const { id } of (await client.deployments.list()).getPaginatedItems()) await client.deployments.delete(id);
   }, 600_000);
 
-  test('a session has a quarter of what is free, unless a setting says more', async () => {
+  test('a session has a quarter of the free space, unless a setting says more', async () => {
     const most = Number(await settingOf('CORRAL_SESSION_DISK_MB'));
     expect(most).toBeGreaterThanOrEqual(64);
     expect(most).toBeLessThanOrEqual((DISK_MB - RESERVE_MB) / 4);

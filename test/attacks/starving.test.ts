@@ -86,7 +86,7 @@ describe('a session that takes all it can', { timeout: 120_000 }, () => {
     await expect.poll(unburied, PATIENCE).toBe(0);
   }
 
-  test('is what the kernel kills first when memory runs out, and has no core dumps', async () => {
+  test('is killed first by the kernel when memory runs out, and has no core dumps', async () => {
     const own = Number(readFileSync('/proc/self/oom_score_adj', 'utf8'));
     expect(Number(await says(mine, 'cat /proc/self/oom_score_adj'))).toBeGreaterThan(own);
     const sessions = tree(process.pid).filter((pid) => /--user-data-dir|zygote|type=/.test(commandLine(pid)));
@@ -164,7 +164,7 @@ describe('a session that takes all it can', { timeout: 120_000 }, () => {
     expect(Number(/^(\d+)\t/m.exec(said)![1])).toBeLessThanOrEqual(64);
   });
 
-  test('shares the processor with its neighbours as an equal, however many processes it keeps busy', async () => {
+  test('has an equal share of the processor, with any number of busy processes', async () => {
     const loop = (count: number, mark: string) =>
       `i=0; while [ $i -lt ${count} ]; do sh -c 'while :; do :; done' ${mark} & i=$((i+1)); done; wait`;
     const many = await start(mine, loop(16, `greedy-${MARK}`));
@@ -236,7 +236,7 @@ const memfds = (pid: number) => {
     const held = open.filter((path) => readlinkSync(path).startsWith('/memfd:'));
     return held.reduce((sum, path) => sum + statSync(path).blocks * 512, 0);
   } catch {
-    return 0; // gone
+    return 0; // the process has ended
   }
 };
 
@@ -257,7 +257,7 @@ const scoreOf = (pid: number) => {
   try {
     return Number(readFileSync(`/proc/${pid}/oom_score_adj`, 'utf8'));
   } catch {
-    return Infinity; // gone meanwhile
+    return Infinity; // the process has ended
   }
 };
 const niceOf = (pid: number) => fields(pid)[16] ?? 0;

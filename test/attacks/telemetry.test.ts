@@ -20,7 +20,7 @@ const password = `ab${'a'.repeat(253)}`;
 /** Another one, which is longer in JSON. */
 const quotes = '"\\'.repeat(50);
 
-/** A page chooses what is captured of it, and a tenant chooses what is hidden in it. */
+/** A page chooses the captured texts, and a tenant chooses the values that are hidden in them. */
 describe('a capture that takes long to write does not stop the service', { timeout: 240_000 }, () => {
   let service: Awaited<ReturnType<typeof measuredService>>;
   beforeAll(async () => {

@@ -13,8 +13,8 @@ import { startService, type Service } from '../support/service.ts';
 await requireSandbox();
 
 /**
- * What is left between two sessions, and between a session and the database, when every namespace has failed: their uids. The attacks run on
- * the host as the uid of one session, as a process would that got out of its sandbox.
+ * If every namespace has failed, only uids separate two sessions, and a session from the database. The attacks run on the host as the uid of
+ * one session, like a process that escaped its sandbox.
  */
 let service: Service;
 let mine: Kernel.BrowserCreateResponse;
@@ -55,7 +55,7 @@ test.runIf(!asRoot)('an ordinary user’s service lacks the same for /ready and 
   expect(await expectDoctorAgrees((path) => service.call('GET', path))).not.toContain('sandbox');
 });
 
-test('a session is told where the data directory is and its own id, and no more of it', () => {
+test('a session sees the path of the data directory and its own id, and no more of it', () => {
   for (const session of [mine, other]) {
     const lines = readFileSync(`/proc/${init.get(session.session_id)}/mountinfo`, 'utf8').split('\n');
     const shown = lines.map((line) => line.split(' ')[3] ?? '').filter((root) => root.startsWith(service.dataDir));
@@ -113,7 +113,7 @@ describe.runIf(asRoot)('as root', () => {
 
   test('its files, its cgroup and the database’s files are closed to another session’s uid', async () => {
     writeFileSync(join(dirOf(other), 'home/secret'), 'of another session', { mode: 0o644 });
-    // Shown at places that everybody can walk to, so that what is asked is what the uid may do.
+    // Mounted at paths that every user can reach, so that only the uid's rights are tested.
     const show = 'mount --bind "$1/sessions" /mnt && mount --bind "$1/postgres" /srv && shift && exec "$@"';
     const uid = uidsOf(mine)[0]!;
     const become = ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups', 'sh', '-c'];

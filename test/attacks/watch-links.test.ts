@@ -56,7 +56,7 @@ async function clickThrough(address: string) {
   return messages.find(({ type }) => type === 'hello')!.readOnly;
 }
 
-test('a link that only watches does so whatever its address says', async () => {
+test('a read-only link stays read-only with any parameters', async () => {
   const { url, read_only } = await link();
   expect(read_only).toBe(true);
   const variants = ['', '&readOnly=false', '&readOnly=0', '&read_only=false', '&readOnly='].map((more) => url + more);
@@ -65,7 +65,7 @@ test('a link that only watches does so whatever its address says', async () => {
     const shown = await fetch(address);
     if (shown.status === 200) expect(await shown.text()).toContain('data-read-only="true"');
   }
-  await page().evaluate(() => 1); // what was clicked has been handled
+  await page().evaluate(() => 1); // the clicks have been handled
   expect(await page().title()).not.toBe('taken over');
 });
 

@@ -67,7 +67,7 @@ describe('a websocket of a session keeps to RFC 6455', () => {
     await expect.poll(() => logged(headers['x-request-id'], 'socket.closed')).toBe(true);
   });
 
-  describe('what it must take', () => {
+  describe('valid messages', () => {
     const euro = Buffer.from(command(1, 'a€😀ÿ\u{10ffff}￿'));
     test.each([
       ['a text', [frame(euro)]],
@@ -108,7 +108,7 @@ describe('a websocket of a session keeps to RFC 6455', () => {
       socket.destroy();
     });
 
-    test('pongs that were not asked for get no answer', async () => {
+    test('unsolicited pongs get no answer', async () => {
       const { socket, server } = await attach();
       socket.write(
         Buffer.concat([frame('', { opcode: PONG }), frame('x', { opcode: PONG }), frame('', { opcode: PING })]),
@@ -143,7 +143,7 @@ describe('a websocket of a session keeps to RFC 6455', () => {
       }
     });
 
-    test('what follows a close is not heard', async () => {
+    test('frames after a close are ignored', async () => {
       const { socket, server } = await attach();
       socket.write(
         Buffer.concat([
@@ -160,7 +160,7 @@ describe('a websocket of a session keeps to RFC 6455', () => {
       socket.end();
     });
 
-    test('the service closes first, hears the answer and ends the connection; pings in between get no pong', async () => {
+    test('the service closes first, receives the answer and ends the connection; pings in between get no pong', async () => {
       const { session_id, cdp_ws_url } = await service.sdk().browsers.create({ headless: true });
       const { socket } = await upgrade(cdp_ws_url);
       const server = hears(socket!);
@@ -180,7 +180,7 @@ describe('a websocket of a session keeps to RFC 6455', () => {
       for (let round = 0; round < 128; round++) {
         if (!socket.write(pings)) await once(socket, 'drain'); // about 64 MiB in all
       }
-      // What was read and is garbage goes when it is collected; what waits for this client would stay.
+      // Garbage is freed by the collection; data that waits for this client would remain.
       setFlagsFromString('--expose-gc');
       const collect = runInNewContext('gc') as () => void;
       const kept = () => (collect(), process.memoryUsage().arrayBuffers);
@@ -199,9 +199,9 @@ describe('a websocket of a session keeps to RFC 6455', () => {
     test.each([
       ['an older version', { 'sec-websocket-version': '8' }],
       ['a newer one', { 'sec-websocket-version': '14' }],
-      ['one that is no number', { 'sec-websocket-version': '13, 8' }],
+      ['a value that is not a number', { 'sec-websocket-version': '13, 8' }],
       ['none', { 'sec-websocket-version': undefined }],
-    ])('version: %s is told which one is spoken', async (_what, headers) => {
+    ])('version: %s is answered with the supported version', async (_what, headers) => {
       expect(await ask(headers)).toMatchObject({ status: 426, headers: { 'sec-websocket-version': '13' } });
     });
 
@@ -242,7 +242,7 @@ describe('a websocket of a session keeps to RFC 6455', () => {
     });
   });
 
-  test('the websocket of a terminal takes a binary message, whatever its bytes', async () => {
+  test('the websocket of a terminal takes a binary message of any bytes', async () => {
     const { session_id, base_url } = await service.sdk().browsers.create({ headless: true });
     const { process_id } = await service.sdk().browsers.process.spawn(session_id, { command: 'cat' });
     const { socket } = await upgrade(`${base_url!.replace(/^http/, 'ws')}/process/${process_id}/attach`);
