@@ -26,12 +26,12 @@ const say = (line: string) =>
 console.log(`Seed ${seed}; the same again with --seed ${seed}${values.capture ? ' --capture' : ''}.`);
 let clean = true;
 if (sessions > 0)
-  tell(`${sessions} sessions`, await soak({ sessions, concurrency, seed, capture: values.capture, say }));
-if (moments > 0) tell(`${moments} moments`, await killAtMoments({ moments, concurrency, seed, say }));
+  print(`${sessions} sessions`, await soak({ sessions, concurrency, seed, capture: values.capture, say }));
+if (moments > 0) print(`${moments} moments`, await killAtMoments({ moments, concurrency, seed, say }));
 process.exit(clean ? 0 : 1);
 
-/** Prints what was done and what came of it. */
-function tell(what: string, { deeds, leftovers, surprises }: SoakReport): void {
+/** Prints the actions, and the findings after them. */
+function print(what: string, { deeds, leftovers, surprises }: SoakReport): void {
   console.log();
   for (const [deed, count] of Object.entries(deeds).sort(([, a], [, b]) => b - a))
     console.log(`${String(count).padStart(6)}  ${deed}`);

@@ -187,7 +187,7 @@ export const liveViewPictures: Record<string, Picture> = {
       await view.mouse.move(heading.x, heading.y);
       await view.locator('#files-button').click();
       await view.getByText('price-list.csv').first().waitFor({ timeout: 120_000 }); // what works inside starts for the first time
-      if (!headless) await view.waitForTimeout(8_000); // that note is gone
+      if (!headless) await view.waitForTimeout(8_000); // until that note is hidden
     }),
   'live-view-tabs': (scene, name) =>
     ofBothViews(scene, name, async ({ driver, headless, view }) => {
@@ -210,7 +210,7 @@ export const liveViewPictures: Record<string, Picture> = {
       const { x, y } = await at('button', 'right');
       await driver.close(); // Chromium keeps the page inside its window while Playwright is connected
       await view.mouse.click(x, y);
-      await view.waitForTimeout(5_000); // the note on how to leave is gone
+      await view.waitForTimeout(5_000); // until the note on how to leave is hidden
     }),
   'live-view-frame': ofFrame,
   'live-view-lost': async (scene, name) =>

@@ -47,7 +47,7 @@ export async function processesOf(dir: string) {
     leader: leader!,
     pids: [...born.keys()],
     alive,
-    /** Waits for them to go; what is returned did not. */
+    /** Waits for the processes to exit; returns those that still run. */
     async left(ms = 30_000) {
       for (const end = Date.now() + ms; alive().length > 0 && Date.now() < end;) await sleep(10);
       return alive();

@@ -63,10 +63,10 @@ export async function expectGoodLook(page: Page, screen: string): Promise<void> 
       `axe.run(document, { resultTypes: ['violations'], iframes: false }).then(({ violations }) => violations)`,
     )) as Violation[];
     const serious = found.filter(({ impact }) => impact === 'serious' || impact === 'critical');
-    const told = serious.flatMap(({ id, nodes }) =>
+    const problems = serious.flatMap(({ id, nodes }) =>
       nodes.map(({ html, failureSummary }) => [id, html, failureSummary]),
     );
-    expect.soft(told, `${screen}, ${name}`).toEqual([]);
+    expect.soft(problems, `${screen}, ${name}`).toEqual([]);
     expect
       .soft(await page.evaluate('document.documentElement.scrollWidth - innerWidth'), `${screen}, ${name}`)
       .toBeLessThanOrEqual(0);

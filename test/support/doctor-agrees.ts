@@ -4,7 +4,7 @@ import type { Answer } from './service.ts';
 
 /**
  * `npm run doctor` and `GET /ready` name the same missing things, and agree whether browsers run. The service's own look at the machine is
- * the doctor's, in `GET /about`. Returns what is missing.
+ * the doctor's, in `GET /about`. Returns the missing things.
  */
 export async function expectDoctorAgrees(get: (path: string) => Promise<Pick<Answer, 'status' | 'body'>>) {
   const [about, ready] = await Promise.all([get('/about'), get('/ready')]);

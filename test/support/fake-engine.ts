@@ -9,13 +9,13 @@ import { memory } from '../../src/lib/byte-budget.ts';
 
 export type FakeEngine = ReturnType<typeof fakeEngine>;
 
-/** A browser that is only there: it can be frozen, be closed and crash, and notes what is done to it. */
+/** A fake browser that can be frozen, closed and crashed, and records the calls. */
 export function fakeEngine() {
   const done: string[] = [];
   const closed = { isClosed: false };
   let exit!: (how: Exit) => void;
   const exited = new Promise<Exit>((resolve) => (exit = resolve));
-  const gone = () => {
+  const crash = () => {
     closed.isClosed = true;
     exit({ code: null, signal: 'SIGKILL' });
   };
@@ -60,10 +60,10 @@ export function fakeEngine() {
     resume: note('resume'),
     async close() {
       done.push('close');
-      gone();
+      crash();
     },
   };
-  return { engine, done, crash: gone };
+  return { engine, done, crash };
 }
 
 export const proxyAt = (host: string): WayOut => ({ protocol: 'http', host, port: 3128, bypassHosts: [] });

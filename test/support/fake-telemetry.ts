@@ -10,7 +10,7 @@ export const intoList = (events: TelemetryEvent[]): TelemetrySink => ({
   draft: () => (whole) => void (whole && events.push(whole)),
 });
 
-/** The telemetry of a session with a journal and a collector that only note what they are told. */
+/** The telemetry of a session with a journal and a collector that only record their calls. */
 export function fakeTelemetry(collector: Partial<Collector> = {}) {
   const events: TelemetryEvent[] = [];
   const done: string[] = [];

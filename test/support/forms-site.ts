@@ -5,7 +5,7 @@ import { portOf } from './mux-server.ts';
 const page = (title: string, body: string) =>
   `<!doctype html><html lang="en"><meta charset="utf-8"><title>${title}</title><link rel="icon" href="data:,">${body}`;
 
-/** Pages that forms are made of. `OTHER` stands for the same server under another name: another site. */
+/** Pages with forms. `OTHER` is replaced by the same server under another host name: another site. */
 const pages: Record<string, string> = {
   '/login': page(
     'Sign in',

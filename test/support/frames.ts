@@ -16,7 +16,7 @@ export interface FrameOptions {
   masked?: boolean;
   /** How the length is written, where it is not the shortest way. */
   lengthBytes?: 0 | 2 | 8;
-  /** The length that the head tells, where it is not the payload's. */
+  /** The length in the header, where it differs from the payload's. */
   claims?: number | bigint;
 }
 
@@ -55,7 +55,7 @@ export function hears(socket: Socket) {
   socket.on('error', () => {});
   socket.once('end', () => (ended = true)).once('close', () => (ended = true));
 
-  /** A connection that is reset ends as one that is closed: what was said before is heard all the same. */
+  /** A reset connection ends like a closed one: frames that arrived before are still read. */
   const more = () =>
     new Promise<void>((resolve) => {
       const events = ['data', 'end', 'close'] as const;

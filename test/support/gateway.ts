@@ -101,7 +101,7 @@ export function request(
   });
 }
 
-/** The invariant of every test that ends connections: whatever happened, in the end this is 0. */
+/** The invariant of every test that ends connections: this count returns to 0. */
 export function open({ counters }: Gateway): number {
   return counters.clients + counters.upstreams;
 }

@@ -11,7 +11,7 @@ export async function killBrowser({ app }: Pick<Service, 'app'>, sessionId: stri
       const command = readFileSync(`/proc/${pid}/cmdline`, 'latin1').replaceAll('\0', ' ');
       return /^\S*chromium\S* /.test(command) && !command.includes('--type=');
     } catch {
-      return false; // gone while we looked
+      return false; // ended meanwhile
     }
   });
   expect(found).not.toEqual([]);

@@ -2,7 +2,7 @@ import { detectIsolation, launch, type LaunchOptions } from '../../src/chromium/
 
 /** Launches a browser, says so on stdout, and waits to be killed. */
 export default async function launchAndWait({ frozen, ...options }: LaunchOptions & { frozen?: boolean }) {
-  // What cannot be sent from one process to another is found anew.
+  // Values that cannot be sent between processes are detected again.
   const { owners } = await detectIsolation();
   const isolation = options.isolation && { ...options.isolation, owners };
   const browser = await launch({ ...options, ...(isolation && { isolation }) }, AbortSignal.timeout(60_000));

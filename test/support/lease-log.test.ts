@@ -7,7 +7,7 @@ let store: Awaited<ReturnType<typeof openTestStore>>;
 beforeAll(async () => void (store = await openTestStore()));
 afterAll(() => store?.close());
 
-test('the log of leases notices who is served before those who came first', async () => {
+test('the log of leases reports a waiter that is served before an earlier one', async () => {
   const { db } = store;
   const faults = await logLeases((query) => db.rows(query));
   await db.rows(sql`alter table pool_waiters drop constraint pool_waiters_pool_id_fkey`); // the line alone, without a pool

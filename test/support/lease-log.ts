@@ -3,8 +3,8 @@ import { sql, type Sql } from '../../src/store/sql.ts';
 type Ask = <R>(query: Sql) => Promise<R[]>;
 
 /**
- * Has the database itself write down what would be wrong, whoever does it and however briefly: a lease that takes the place of
- * another, one on a browser that has left its pool, and somebody in the line who is served before those who came first.
+ * Logs faults with triggers in the database, which see brief faults of all nodes: a lease that replaces another, a lease on a browser that
+ * has left its pool, and a waiter that is served before an earlier one.
  */
 export async function logLeases(ask: Ask): Promise<() => Promise<string[]>> {
   await ask(sql`create table if not exists lease_faults (fault text not null)`);

@@ -19,7 +19,7 @@ export function traces(dataDir: string, place = 'sessions') {
     sessions,
 
     /**
-     * A process that was started for a session shows it by its cgroup or its mounts, whatever its name and its parent are. Its mounts are
+     * A process that was started for a session is recognised by its cgroup or its mounts, not by its name or its parent. Its mounts are
      * below the directory of all sessions. What a test mounts at that directory is also in each namespace that was made meanwhile, such as
      * that of a neighbour's database server, and stays there when the test has unmounted it.
      */
@@ -35,7 +35,7 @@ export function traces(dataDir: string, place = 'sessions') {
         .filter((line) => line.includes(dataDir))
         .map((line): Thing => `mount ${line}`),
 
-    /** Rows that say something lives. Asked of the database itself: the API does not tell `stopping` from `stopped`. */
+    /** Rows in a state that is not final. Read from the database: the API does not distinguish `stopping` from `stopped`. */
     async rows(): Promise<Thing[]> {
       const rows = await ask<{ id: string; state: string }>(
         sql`select id, state from sessions where state not in ('stopped', 'failed') or deleted_at is null`,
@@ -86,7 +86,7 @@ export function descriptors(pid: number): Map<string, number> {
   return counts;
 }
 
-/** Waits for `look` to find nothing; what it still finds in the end is what was left. */
+/** Waits until `look` finds nothing; after `ms`, returns the remaining things. */
 export async function untilNothing<T>(look: () => T[] | Promise<T[]>, ms: number): Promise<T[]> {
   const end = performance.now() + ms;
   for (;;) {
@@ -114,7 +114,7 @@ function processes(marks: readonly string[]): Thing[] {
   }
 }
 
-/** Where a link leads; `?` for one that is gone or not ours to read. */
+/** The target of a link; `?` if the link was removed or is not readable. */
 function link(path: string): string {
   try {
     return readlinkSync(path);
@@ -156,6 +156,6 @@ function text(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch {
-    return ''; // gone, or not ours to read
+    return ''; // removed, or not readable
   }
 }

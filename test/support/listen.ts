@@ -20,8 +20,8 @@ export async function listenOnLoopback(server: Server): Promise<{ port: number; 
 }
 
 /**
- * For programs that have to be told a port before they listen. It is below the range of which the kernel gives ports to connections, one of
- * which could have it by the time the program listens.
+ * For programs that need a port number before they listen. It is below the range from which the kernel assigns ports to connections, so no
+ * connection takes it before the program listens.
  */
 export async function freePort(): Promise<number> {
   for (;;) {

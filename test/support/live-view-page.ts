@@ -22,7 +22,7 @@ export const BUTTON = { x: 150, y: 220 };
 export const GROUND = { x: 600, y: 400 };
 export const READ_ONLY = '&readOnly=true';
 
-/** No test is about time: whatever comes, comes in the end. */
+/** Polls for a minute: no test measures time. */
 export function until<T>(what: () => T) {
   return expect.poll(what, { timeout: 60_000 });
 }
@@ -159,7 +159,7 @@ export async function raw(
   return socket;
 }
 
-/** The code with which a connection is closed. One that is reset on its way is closed as well. */
+/** The code with which a connection is closed. A reset connection counts as closed. */
 export function closeCode(socket: WebSocket): Promise<number> {
   return new Promise((resolve) => socket.on('error', () => {}).on('close', resolve));
 }

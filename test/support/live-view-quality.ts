@@ -22,7 +22,7 @@ export async function bytesPerPixel(view: View, under: PageUnderTest, quality: s
   await page.keyboard.insertText(quality);
   await until(() => under.evaluate('field.value')).toBe(quality); // the choice was sent before it
   const isWhite = async () => (await view.colour(GROUND)).every((part) => part > 250);
-  await until(isWhite).toBe(true); // what was sent before the choice is drawn, too
+  await until(isWhite).toBe(true); // pictures that were sent before the choice are drawn, too
 
   const received: Buffer[] = [];
   const take = ({ response: { opcode, payloadData } }: { response: { opcode: number; payloadData: string } }) => {

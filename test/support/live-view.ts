@@ -29,14 +29,14 @@ export interface Watched {
   casts: Casts;
   /** CDP to the browser, for the test. */
   cdp: LocalClient;
-  /** The tabs. Once Chromium has answered, the service is attached to the one that it shows, which it asked for before. */
+  /** The tabs. The service asks for the shown tab before this command, so it is attached once Chromium has answered. */
   pages(): Promise<{ targetId: string; url: string }[]>;
   /** The view's address. */
   url: string;
   socketUrl: string;
   /** The near ends of all the viewers' sockets there are. */
   sinks: Set<WebSocketSink>;
-  /** The viewers' connections. A corked one is a network that is gone: nothing leaves, and nothing is closed. */
+  /** The viewers' connections. A corked connection simulates a lost network: nothing is sent, and nothing is closed. */
   connections: Set<Socket>;
   /** What the browser asked the network for: addresses, and `host:port` for https. */
   asked: string[];
@@ -147,7 +147,7 @@ export async function watched({ headless, full = false }: WatchedOptions): Promi
   };
 }
 
-/** The browser of those who look. */
+/** The browser of the viewers. */
 export async function viewers(): Promise<{ browser: Viewers; stop(): Promise<void> }> {
   const chromium = await rawChromium('port', '--window-size=1280,900');
   const browser = await playwright.connectOverCDP(chromium.endpoint);

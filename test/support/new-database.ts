@@ -26,7 +26,7 @@ export async function newDatabase(dataDir: string): Promise<void> {
   await cp('cp', ['--archive', '--reflink=auto', ...files, dataDir]);
 }
 
-/** What the tests of this run import as the service; see vitest.config.ts. A toolbox of the other one would be made anew at each start. */
+/** The build that the tests of this run import; see vitest.config.ts. A toolbox of the other build would be replaced at each start. */
 const imported = process.env['CORRAL_TEST_BUILD'] ? 'dist' : 'src';
 
 /**
@@ -47,7 +47,7 @@ export async function newToolbox(dataDir: string, build: 'src' | 'dist' = import
   await cp('cp', ['--archive', '--link', original, place]).catch(() => rm(place, { recursive: true, force: true }));
 }
 
-/** A directory of what is the same for all files of a run, made by the first that needs it. */
+/** A directory that all test files of a run share, made by the first that needs it. */
 export async function madeOnce(name: string, make: (draft: string) => Promise<void>): Promise<string | undefined> {
   const shared = process.env['CORRAL_TEST_SHARED_DIR'];
   if (!shared) return undefined;

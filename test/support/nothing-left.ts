@@ -6,12 +6,12 @@ import type { Service } from './service.ts';
 /** What a service has of its sessions on this machine. */
 export function onTheMachine(dataDir: string): string[] {
   const { sessions, directories, mounts, cgroups, processes } = traces(dataDir);
-  // What is mounted at the directory of all sessions is the operator's, or a test's.
+  // Mounts at the directory of all sessions belong to the operator or to a test.
   const theirs = mounts().filter((line) => line.includes(`${sessions}/`));
   return [...directories(), ...theirs, ...cgroups(), ...processes()];
 }
 
-/** Everything a service in this process holds for sessions, on the machine and in its tables. What is found first is told; empty when it is clean. */
+/** Everything a service in this process holds for sessions, on the machine and in its tables; empty when nothing is left. Processes are listed only if nothing else is found. */
 export async function leftovers({ app, dataDir }: Pick<Service, 'app' | 'dataDir'>): Promise<string[]> {
   const rows = await app.store.db.rows<{ id: string; state: string }>(
     sql`select id, state from sessions where state not in ('stopped', 'failed') or deleted_at is null or ended_reason is null`,

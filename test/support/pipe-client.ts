@@ -5,7 +5,7 @@ interface Reply {
   method?: string;
   params?: Record<string, unknown>;
   sessionId?: string;
-  // What comes back depends on what was asked; a test knows and says so where it looks.
+  // The type depends on the command; each test states it where it reads the result.
   // oxlint-disable-next-line typescript/no-explicit-any
   result?: any;
   error?: { message: string };

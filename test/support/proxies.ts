@@ -51,7 +51,7 @@ export interface RunningProxy {
 
 export interface SquidOptions {
   exit: string;
-  /** Ports that CONNECT may go to, besides 443: what is not listed is refused, as squid comes from the box. */
+  /** Ports that CONNECT may use, besides 443. Other ports are refused, as in squid's default configuration. */
   connectTo?: number[];
   /** Names that only this proxy knows. */
   hosts?: Record<string, string>;
@@ -199,7 +199,7 @@ async function start(
   const dir = mkdtempSync(join(tmpdir(), 'corral-proxy-'));
   const port = await freePort();
   const { args, about } = configure(dir, port);
-  // As nobody, and gone when the test is, however that ends.
+  // As user `nobody`, and killed when the test process ends.
   const asNobody = isRoot() ? ['--reuid', '65534', '--regid', '65534', '--clear-groups'] : [];
   const words = ['--pdeathsig', 'KILL', ...asNobody, '--', program, ...args];
   if (isRoot()) execFileSync('chown', ['-R', '65534:65534', dir]);
@@ -207,11 +207,11 @@ async function start(
   let output = '';
   child.stdout.on('data', (chunk) => (output += chunk));
   child.stderr.on('data', (chunk) => (output += chunk));
-  const gone = once(child, 'exit');
+  const exited = once(child, 'exit');
   const log = () => (existsSync(join(dir, 'log')) ? readFileSync(join(dir, 'log'), 'utf8') : '') + output;
   const kill = async (signal: NodeJS.Signals = 'SIGKILL') => {
     if (child.exitCode === null && child.signalCode === null) child.kill(signal);
-    await gone;
+    await exited;
     rmSync(dir, { recursive: true, force: true });
     for (const name of readdirSync('/dev/shm'))
       if (name.startsWith(`${nameOf(dir)}-`)) rmSync(join('/dev/shm', name), { force: true });

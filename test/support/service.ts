@@ -45,7 +45,7 @@ export async function startService(
   const url = await app.http.listen({ host: config.host, port: config.port });
   const key = config.apiKey || (await readFile(join(dataDir, 'api-key'), 'utf8')).trim();
 
-  /** Raw HTTP, with the first key unless told otherwise. A string body is sent as it is. */
+  /** Raw HTTP, by default with the first key. A string body is sent unchanged. */
   async function call(
     method: string,
     path: string,

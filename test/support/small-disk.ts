@@ -3,7 +3,7 @@ import { mkdtempSync, rmdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** A file system of so many megabytes and inodes that nothing else writes to. For root only: nobody else may mount one. */
+/** A file system of the given megabytes and inodes that nothing else writes to. Mounting it requires root. */
 export function smallDisk(megabytes: number, inodes: number) {
   const path = mkdtempSync(join(tmpdir(), 'corral-disk-'));
   execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m,nr_inodes=${inodes}`, 'corral-test', path]);

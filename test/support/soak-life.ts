@@ -13,7 +13,7 @@ export const patienceMs = 30_000;
 
 export type Life = Awaited<ReturnType<typeof live>>;
 
-/** One life of the service, from its start to whatever ends it. */
+/** One run of the service, from its start to its exit. */
 export async function live(dataDir: string, hosts: string, settings: Record<string, string> = {}) {
   const service = await spawnService({
     CORRAL_DATA_DIR: dataDir,
@@ -66,7 +66,7 @@ export async function live(dataDir: string, hosts: string, settings: Record<stri
       return over;
     },
 
-    /** Waits for the sessions to be gone and the spares to be back on their shelf. */
+    /** Waits until all sessions have ended and all spares are available again. */
     async settled() {
       const want = [
         'corral_sessions 0',
@@ -81,7 +81,7 @@ export async function live(dataDir: string, hosts: string, settings: Record<stri
 
     descriptors: () => trace.descriptorsOf(pid),
 
-    /** With the sessions gone, only spares may have a directory, a group or a process of the service's. */
+    /** After all sessions have ended, only spares may have a directory, a group or a process of the service. */
     beyondSpares(): string[] {
       const most = spares.headless + spares.headful;
       const [directories, groups] = [trace.directories(), trace.cgroups()];

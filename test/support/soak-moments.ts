@@ -16,7 +16,7 @@ import { endDatabase, isBrowser, killing, live, patienceMs, pick, randomFor, typ
 export interface MomentsOptions {
   moments: number;
   concurrency?: number;
-  /** The same seed gives each moment the same plan; how they meet is up to the machine. */
+  /** The same seed gives each moment the same plan; their order depends on the machine. */
   seed?: number;
   /** Without it no apps are deployed, which takes longest. */
   deployments?: boolean;
@@ -35,14 +35,13 @@ interface Moment {
 interface Work {
   session?: string | undefined;
   cell?: string | undefined;
-  /** Resolves when the work is over, whatever became of it. */
+  /** Resolves when the work has ended, also after an error. */
   over(): Promise<unknown>;
 }
 
 /**
- * Kills the session, a page of it, its browser or its guest at random moments of what the service does longest with it. Whatever the kill
- * brings about is fine, as long as it stays with the one that was killed: one process serves all moments, it complains of nothing, it
- * counts no fault, and in the end nothing is left.
+ * Kills the session, a page of it, its browser or its guest at random moments of the service's longest operations. Any result is accepted,
+ * as long as the kill affects no other session: one process serves all moments, reports no error, counts no fault, and leaves nothing behind.
  */
 export async function killAtMoments(options: MomentsOptions): Promise<SoakReport> {
   const { moments, concurrency = 4, seed = Date.now() % 2 ** 31, deployments = true, say = () => {} } = options;
@@ -176,7 +175,7 @@ interface Kind {
   what: string;
   longestMs: number;
   deploys?: boolean;
-  /** What is killed is not a session. */
+  /** The killed processes are those of an app, not of a session. */
   inCell?: boolean;
   begin: (moment: Moment) => Promise<Work>;
 }

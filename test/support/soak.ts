@@ -25,7 +25,7 @@ import {
 export interface SoakOptions {
   sessions: number;
   concurrency?: number;
-  /** The same seed gives each session the same plan; how they meet is up to the machine. */
+  /** The same seed gives each session the same plan; their order depends on the machine. */
   seed?: number;
   /** Every session captures every category of telemetry. Otherwise every other one does. */
   capture?: boolean;
@@ -36,7 +36,7 @@ export interface SoakReport {
   seed: number;
   /** How often each thing was done. */
   deeds: Record<string, number>;
-  /** What was left, and what happened that no kill explains; both have to be empty. */
+  /** Leftovers, and surprises that no kill explains; both must be empty. */
   leftovers: string[];
   surprises: string[];
 }
@@ -133,7 +133,7 @@ export async function soak(options: SoakOptions): Promise<SoakReport> {
   return report;
 }
 
-/** Makes a plan from the random numbers, carries it out, and answers what it was. Whatever a kill brings about is fine. */
+/** Makes a plan from the random numbers, carries it out, and returns its description. Any result of a kill is accepted. */
 async function oneSession(
   {
     life,
@@ -229,7 +229,7 @@ async function oneSession(
   return plan;
 }
 
-/** Whether this session ended because no client came. Its addresses are gone as soon as the end begins; the list names the reason when the end is over. */
+/** Whether this session ended because no client came. Its addresses are removed when the end begins; the list names the reason after the end. */
 async function idledOut(life: Life, name: string): Promise<boolean> {
   for (const end = performance.now() + patienceMs; performance.now() < end && !life.over; await sleep(250)) {
     const { body } = await life
@@ -264,7 +264,7 @@ interface Deed {
   during?: (life: Life, id: string, random: Random) => Promise<unknown>;
 }
 
-/** What goes wrong, as often as it stands here. */
+/** The faults. A fault that is listed n times is n times as frequent. */
 const deeds: Deed[] = [
   { what: 'nothing goes wrong' },
   { what: 'nothing goes wrong' },
@@ -305,7 +305,7 @@ function clientsFor(random: Random, pages: Pages) {
 
 async function rawClient(address: string, url: string, leaves: boolean, idleMs: number): Promise<void> {
   const client = await RawClient.open(address);
-  const gone = client.closed.then(({ code, reason }) => {
+  const closed = client.closed.then(({ code, reason }) => {
     throw new Error(`the connection was closed: ${code} ${reason}`);
   });
   const work = async () => {
@@ -313,16 +313,16 @@ async function rawClient(address: string, url: string, leaves: boolean, idleMs: 
     await client.result('Page.enable', {}, sessionId);
     await client.result('Page.setLifecycleEventsEnabled', { enabled: true }, sessionId);
     const { loaderId } = await client.result<{ loaderId: string }>('Page.navigate', { url }, sessionId);
-    // Of this document: the load of the empty page that was there before may be told late.
+    // Of this document: the load event of the previous, empty page may arrive late.
     const loaded = ({ params }: CdpMessage) => params?.['loaderId'] === loaderId && params['name'] === 'load';
     while (!client.events('Page.lifecycleEvent').some(loaded)) await once(client.socket, 'message');
     await sleep(idleMs);
     if ((await client.evaluate('document.title', sessionId)) !== 'A page') throw new Error('the page is another');
   };
-  gone.catch(() => {});
+  closed.catch(() => {});
   try {
     // A page whose process was killed may never load: the client leaves then, or its session would never be idle.
-    await Promise.race([work(), gone, late('a raw client')]);
+    await Promise.race([work(), closed, late('a raw client')]);
   } finally {
     if (leaves) client.socket.close();
     else client.socket.terminate();

@@ -45,7 +45,7 @@ export const leftFile = 'left-behind.txt';
 
 export type StickySite = Awaited<ReturnType<typeof startStickySite>>;
 
-/** A web site that leaves in a browser whatever a site can leave, and one that can tell whether it has. */
+/** A web site that stores every kind of data in a browser, and can check whether the data is still there. */
 export async function startStickySite() {
   let hits = 0;
   const server = createServer((request, response) => {
@@ -93,7 +93,7 @@ export async function startStickySite() {
     await emulated.send('Emulation.setUserAgentOverride', { userAgent: 'a phone' });
   }
 
-  /** What is to be found in a browser. A fresh one is the measure of what should be. */
+  /** The data found in a browser. A fresh browser gives the expected value. */
   async function look(browser: Browser) {
     const context = browser.contexts()[0]!;
     const tabs = context.pages().map((page) => page.url());

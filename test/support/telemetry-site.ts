@@ -5,7 +5,7 @@ import { portOf } from './mux-server.ts';
 const html = (body: string) => ({ type: 'text/html', body: `<!doctype html><meta charset="utf-8">${body}` });
 const script = (body: string) => ({ type: 'text/javascript', body });
 
-/** Pages that do what telemetry tells of. */
+/** Pages that cause telemetry events. */
 const pages: Record<string, { type: string; body: string | Buffer; headers?: Record<string, string> }> = {
   '/': html('<title>Start</title><h1 id="large">Start</h1><link rel="icon" href="data:,">'),
   '/popup': html('<title>Popup</title><script>console.log("popup says", window.early)</script>'),

@@ -12,7 +12,7 @@ const badText: [what: string, bad: Buffer][] = [
   ['a lone continuation byte', bytes(0x80)],
   ['two of them', bytes(0xbf, 0x80)],
   ['a sequence that is cut off', bytes(0xce)],
-  ['a longer one that is cut off', bytes(0xf0, 0x90, 0x80)],
+  ['a longer sequence that is cut off', bytes(0xf0, 0x90, 0x80)],
   ['a first byte without its continuation', bytes(0xe2, 0x28, 0xa1)],
   ['an overlong slash in two bytes', bytes(0xc0, 0xaf)],
   ['an overlong slash in three', bytes(0xe0, 0x80, 0xaf)],

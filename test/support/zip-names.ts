@@ -1,6 +1,6 @@
 import { fromBuffer, type Entry } from 'yauzl';
 
-/** The names of what is in a zip. */
+/** The names of the entries of a zip. */
 export function namesIn(archive: Buffer): Promise<string[]> {
   return new Promise((resolve, reject) => {
     fromBuffer(archive, (error, zip) => {

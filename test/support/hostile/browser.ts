@@ -125,7 +125,7 @@ const EVENTS: [string, (random: Random, target: string, session: string) => unkn
   ['Page.downloadWillBegin', (_r, t) => ({ frameId: t, guid: 'g', url: 'http://a/', suggestedFilename: 'f' })],
 ];
 
-/** The same value with something in it changed: another type, gone, far too large, far too much. */
+/** The same value with something in it changed: another type, missing, far too large, far too many. */
 function mutated(value: unknown, random: Random): unknown {
   if (typeof value !== 'object' || value === null || random(3) === 0) return strange(random);
   const copy: Record<string, unknown> | unknown[] = Array.isArray(value) ? [...value] : { ...value };

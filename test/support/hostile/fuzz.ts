@@ -42,7 +42,7 @@ const HANG_MS = 40_000;
 
 /**
  * Drives everything of the service that hears a browser, a display or a guest, with ones that answer with wrong shapes, wrong
- * ids, huge lengths, halves and silence. The same seed gives the same lies; how they meet is up to the machine.
+ * ids, huge lengths, halves and silence. The same seed gives the same messages; their order depends on the machine.
  */
 export async function fuzz({ seed, messages, say = () => {} }: FuzzOptions): Promise<FuzzReport> {
   const faults: string[] = [];

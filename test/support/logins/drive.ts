@@ -52,14 +52,14 @@ export async function logIn(service: Service, subject: Subject, id: string, pati
     const now = await look(service, id);
     if (now.flow_status !== 'IN_PROGRESS' || Date.now() > until) return now;
     if (now.flow_step !== 'AWAITING_INPUT' && now.flow_step !== 'AWAITING_EXTERNAL_ACTION') continue;
-    // What was asked for before is not answered twice; it is on the screen until the service has taken the answer.
+    // A question is answered once; it stays on the screen until the service has taken the answer.
     const asked = JSON.stringify([now.fields, now.choices, now.flow_step]);
     if (!answered.has(asked) && !(await respond(service, subject, now))) return now;
     answered.add(asked);
   }
 }
 
-/** False: what is asked for is not to be had. */
+/** False: the subject has no answer to this question. */
 async function respond(service: Service, { meanwhile }: Subject, now: Connection): Promise<boolean> {
   if (!meanwhile || meanwhile.step !== now.flow_step) return false;
   const submit = (body: object) => must(service, 'POST', `/auth/connections/${now.id}/submit`, body);

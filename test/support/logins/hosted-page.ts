@@ -16,7 +16,7 @@ const inProgress = {
   flow_type: 'LOGIN',
 };
 
-/** The hosted page under a base path, as behind a proxy, with a flow that the test tells what to ask for. */
+/** The hosted page under a base path, as behind a proxy, with a flow whose state the test sets. */
 export async function serveHostedPage() {
   let state: FlowState = inProgress;
   let codes = new Set(['good']);

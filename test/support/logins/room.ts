@@ -63,14 +63,14 @@ export async function openLoginStore() {
 export function loginRoom(store: LoginTestStore, nodeId = 'node_a', slotMs?: number) {
   const { db, hearing, secrets, key } = store;
   const browsers = {
-    /** What was done with each browser that was started. */
+    /** The browsers that were ended, and whether their profile was saved. */
     ended: [] as { sessionId: string; save: boolean }[],
     refusal: undefined as Error | undefined,
     /** The cookies of every browser, by name. */
     cookies: { sid: '1' } as Record<string, string>,
     /** The storage of every origin, as a hash. */
     storage: '1',
-    /** What was opened in their first pages. */
+    /** Addresses that were opened in their first pages. */
     opened: [] as string[],
     notSaved: undefined as string | undefined,
     /** What must not be in telemetry. */

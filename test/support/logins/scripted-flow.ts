@@ -84,12 +84,12 @@ export async function run({ script, values, totp, submits = [], input = {}, ...g
     ...input,
     input: async (wanted) => answering(reports.at(-1), await (input.input ?? next)(wanted)),
   });
-  // Whatever happens, these hold.
+  // Invariants of every flow.
   const { typed, totpSecret, passkeys, cause, ...shown } = outcome;
   expect(cause).toBeUndefined();
-  const told = JSON.stringify([reports, notes, shown]);
+  const published = JSON.stringify([reports, notes, shown]);
   for (const secret of [good.password, 'planted-wrong', 'planted-new', '424242', '434343'])
-    expect(told).not.toContain(secret);
+    expect(published).not.toContain(secret);
   const passwords = site.submits.flatMap((one) => one['password'] ?? []);
   for (const password of passwords) expect(passwords.filter((one) => one === password).length).toBeLessThanOrEqual(2);
   return { outcome, reports, notes, site, steps: reports.map((one) => one.step), typed, totpSecret, passkeys };

@@ -20,7 +20,7 @@ export interface ScriptedPage {
 }
 
 export interface SiteState {
-  /** What is typed on the page, by reference. A new page forgets it. */
+  /** The values typed on the page, by reference. A new page clears them. */
   values: Map<string, string>;
   cookies: Map<string, string>;
   /** Every submit, for the test to count. */

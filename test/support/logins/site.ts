@@ -7,7 +7,7 @@ import { Secret, TOTP } from 'otpauth';
 export interface LoginCase {
   name: string;
   language: string;
-  /** What is particular about it. */
+  /** The special property of this site. */
   about: string;
   /** Where a connection begins: `/` by default. */
   entry?: string;
@@ -25,7 +25,7 @@ export interface LoginCase {
   second?: 'allowed' | 'not allowed';
   /** Nothing of the login is stored by a browser (HTTP Basic), so a later session has to log in again. */
   notStored?: true;
-  /** The site cannot tell a wrong password from a right one, so this is not measured. */
+  /** The site accepts any password, so wrong passwords are not measured. */
   anyPassword?: true;
   serve(visit: Visit, site: Site): void | Promise<void>;
 }

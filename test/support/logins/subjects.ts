@@ -4,7 +4,7 @@ import { person, type GalleryPage, type Outcome } from './gallery/page.ts';
 import { startGallery } from './gallery/site.ts';
 import { startSite, type LoginCase, type Meanwhile, type Refusal, type RunningSite } from './site.ts';
 
-/** Something to log in to, whatever it is made of, while it runs. */
+/** A running site or application to log in to. */
 export interface Subject {
   name: string;
   loginUrl: string;
@@ -21,7 +21,7 @@ export interface Subject {
         outside(): void;
       }
     | undefined;
-  /** False: the site cannot tell a wrong password from a right one. */
+  /** False: the site accepts any password. */
   knowsPasswords: boolean;
   /** False: a browser stores nothing of the login. */
   stored: boolean;

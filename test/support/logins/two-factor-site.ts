@@ -37,7 +37,7 @@ const account = page('Your account', '<p>Welcome back, Ann.</p><a href="/logout"
 /** A web site on loopback with a password and a second factor that the visitor chooses. */
 export async function startTwoFactorSite() {
   const visitors = new Map<string, Progress>();
-  /** What was posted, in order: the method that was chosen, and whether a password or a code was right. */
+  /** The posts, in order: the chosen method, and whether a password or a code was right. */
   const posted: string[] = [];
 
   async function answer(request: IncomingMessage, response: ServerResponse) {

@@ -30,7 +30,7 @@ export async function startWindowsSite({
   const pending = new Set<string>();
   const keys = new Map<string, Registered>();
   let challenge = '';
-  /** What was sent to the site, in its order. */
+  /** The answers that the site received, in order. */
   const answered: string[] = [];
 
   const server = createServer((request, response) => {
@@ -90,9 +90,10 @@ export async function startWindowsSite({
     function isSigned({ id, authenticatorData, clientData, signature }: Assertion): boolean {
       const key = keys.get(id);
       const [data, client] = [Buffer.from(authenticatorData, 'base64'), Buffer.from(clientData, 'base64')];
-      const told = (JSON.parse(client.toString()) as { challenge: string }).challenge;
+      const signedChallenge = (JSON.parse(client.toString()) as { challenge: string }).challenge;
       const count = data.readUInt32BE(33);
-      if (!key || Buffer.from(told, 'base64url').toString('hex') !== challenge || count <= key.signCount) return false;
+      if (!key || Buffer.from(signedChallenge, 'base64url').toString('hex') !== challenge || count <= key.signCount)
+        return false;
       key.signCount = count;
       const signed = Buffer.concat([data, createHash('sha256').update(client).digest()]);
       const publicKey = createPublicKey({ key: key.publicKey, format: 'der', type: 'spki' });
@@ -167,7 +168,7 @@ interface Assertion {
 const script = (work: string) => `<p role="alert"></p><script>
   const bytes = (hex) => Uint8Array.from(hex.match(/../g), (pair) => parseInt(pair, 16));
   const text = (buffer) => btoa(String.fromCharCode(...new Uint8Array(buffer)));
-  const tell = async (path, body) => (location = await (await fetch(path, { method: 'POST', body: JSON.stringify(body) })).text());
+  const post = async (path, body) => (location = await (await fetch(path, { method: 'POST', body: JSON.stringify(body) })).text());
   document.getElementById('go').onclick = async () => {
     try { ${work} } catch { document.querySelector('[role=alert]').textContent = 'No passkey was given.'; }
   };
@@ -177,11 +178,11 @@ const create = (challenge: string) => `const made = await navigator.credentials.
   challenge: bytes('${challenge}'), rp: { name: 'Site' }, user: { id: new Uint8Array([7]), name: 'ann', displayName: 'Ann' },
   pubKeyCredParams: [{ type: 'public-key', alg: -7 }],
   authenticatorSelection: { residentKey: 'required', userVerification: 'required' } } });
-  await tell('/key/create', { id: made.id, publicKey: text(made.response.getPublicKey()) });`;
+  await post('/key/create', { id: made.id, publicKey: text(made.response.getPublicKey()) });`;
 
 const use = (challenge: string) => `const { id, response } = await navigator.credentials.get({ publicKey: {
   challenge: bytes('${challenge}'), userVerification: 'required' } });
-  await tell('/key/use', { id, authenticatorData: text(response.authenticatorData), clientData: text(response.clientDataJSON),
+  await post('/key/use', { id, authenticatorData: text(response.authenticatorData), clientData: text(response.clientDataJSON),
     signature: text(response.signature) });`;
 
 async function bodyOf(request: IncomingMessage): Promise<string> {

@@ -81,7 +81,7 @@ export function npmHome(app: App): string {
   return join(root, 'node_modules/.cache/corral/apps', `${app.name}-${versions}`);
 }
 
-/** The arguments of setpriv: as nobody, and gone when this process is. */
+/** Arguments of setpriv: run as user `nobody`, and end with this process. */
 const unprivileged = () => [
   '--pdeathsig',
   'KILL',
@@ -144,10 +144,10 @@ async function startProgram(
   const keep = (chunk: Buffer) => void (output = (output + String(chunk)).slice(-10_000));
   child.stdout.on('data', keep);
   child.stderr.on('data', keep);
-  const gone = once(child, 'close');
+  const closed = once(child, 'close');
   const stop = async () => {
     if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL');
-    await gone;
+    await closed;
   };
   for (const address of listensOn)
     for (const until = Date.now() + 120_000; !(await answers(address)); await sleep(100))

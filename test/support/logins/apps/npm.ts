@@ -86,7 +86,7 @@ log: { type: stdout, format: pretty, level: warn }
         await inside.or(page.getByTestId('header--button-login')).first().waitFor({ timeout: 60_000 });
         return (await inside.count()) > 0;
       },
-      // Its pages believe an old token until it expires, whatever the server thinks, so no session is ended here.
+      // Its pages accept an old token until it expires, even if the server has revoked it, so no session is ended here.
       close: folder.close,
     };
   },

@@ -1,11 +1,11 @@
 /**
- * What a page of the gallery is. Each is a small site below its own path: screens with forms, sessions on the server, its manner of
- * refusing, and what is expected of it.
+ * A page of the gallery: a small site below its own path, with screens and forms, sessions on the server, its error messages, and the
+ * expected results.
  */
 export interface GalleryPage {
   /** The first part of its path. */
   name: string;
-  /** What is special about it, in a sentence. */
+  /** Its special property, in a sentence. */
   about: string;
   lang: string;
   /** The first is where a visitor arrives. */
@@ -26,7 +26,7 @@ export interface Screen {
   after?: string[];
   /** What the reading must find: kind, fields, choices and steps, in the notation of `brief`. */
   reads: string;
-  /** What was submitted on the way to it. */
+  /** The values that were submitted before it. */
   submitted?: ('identifier' | 'password' | 'code' | 'choice')[];
 }
 

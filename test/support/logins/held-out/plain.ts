@@ -64,7 +64,7 @@ export const plain: LoginCase[] = [
   {
     name: 'turkish-signup-beside',
     language: 'tr',
-    about: 'a sign-up form stands before the login form, with more fields and the larger button',
+    about: 'a sign-up form is before the login form, with more fields and the larger button',
     account: { username: 'deniz@ornek.example', password: 'Kapadokya_34' },
     ends: 'logged in',
     serve(visit, site) {

@@ -5,7 +5,7 @@ export const refusals: LoginCase[] = [
   {
     name: 'english-captcha',
     language: 'en',
-    about: 'a captcha stands in the form, and the server asks for its token',
+    about: 'the form contains a captcha, and the server asks for its token',
     account: { username: 'casey@shop.example', password: 'Basket-Case' },
     ends: { codes: ['captcha_blocked', 'bot_detected'], orWaits: 'AWAITING_EXTERNAL_ACTION' },
     serve(visit, site) {

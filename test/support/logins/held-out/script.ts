@@ -55,7 +55,7 @@ export const scripted: LoginCase[] = [
     name: 'swedish-frame',
     language: 'sv',
     second: 'allowed',
-    about: 'the form is in a frame of another origin, which tells the page around it when it is done',
+    about: 'the form is in a frame of another origin, which notifies the page around it when it is done',
     account: { username: 'astrid', password: 'Midsommar-Krans' },
     ends: 'logged in',
     serve(visit, site) {

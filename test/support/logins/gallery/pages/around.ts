@@ -15,7 +15,7 @@ const news = (count: number) =>
   Array.from({ length: count }, (_, at) => `<p><a href="#n${at}">Item ${at}</a></p>`).join('');
 const overlay = 'position:fixed;inset:0;background:#0008;display:flex;align-items:center;justify-content:center';
 
-/** What stands before a login or lies over it. */
+/** Pages before a login, and layers over it. */
 export const around: GalleryPage[] = [
   {
     name: 'landing-en',

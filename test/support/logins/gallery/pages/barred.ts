@@ -22,7 +22,7 @@ export const barred: GalleryPage[] = [
   },
   {
     name: 'robot-de',
-    about: 'A frame of a captcha service stands in the form.',
+    about: 'The form contains a frame of a captcha service.',
     lang: 'de',
     outcome: { right: 'captcha' },
     screens: {

@@ -96,7 +96,7 @@ export const classic: GalleryPage[] = [
   },
   {
     name: 'beside-it',
-    about: 'The sign-up form stands beside the login form, both with a mail address and a password.',
+    about: 'The sign-up form is beside the login form, both with a mail address and a password.',
     lang: 'it',
     outcome: { right: 'success', wrong: 'credentials' },
     screens: {
