@@ -20,7 +20,7 @@ const watchMs = 20_000;
 
 type Corral = Awaited<ReturnType<typeof corral>>;
 
-/** What is on the screen when a person can begin: a session to click on, or the words of an empty list. */
+/** The first thing that a person can use on each screen: a session to click on, or the text of an empty list. */
 const screens = {
   overview: { path: '/console', empty: '.snippet', full: '[aria-label="Newest sessions"] a' },
   sessions: { path: '/console/sessions', empty: '.snippet', full: '[aria-label="Sessions"] a' },

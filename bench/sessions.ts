@@ -110,7 +110,7 @@ async function oneAtATime({ warm, cold, server }: Sides, url: string): Promise<R
 
 async function draw(warm: number[], cold: number[], raw: number[], load: number): Promise<void> {
   const picture = lifecyclePicture(
-    'A page from nothing, and gone again',
+    'Time to create a session, load a page and delete the session',
     `create → CDP connect → goto → delete; ${cpus().length} cores, load ${load.toFixed(1)} at the start; lines are medians`,
     [
       { name: 'cold', colour: '#b4540a', values: cold, median: median(cold), bar: bars.cold },

@@ -120,7 +120,7 @@ function builtFrom() {
   return existsSync(stamp) ? readFileSync(stamp, 'utf8') : undefined;
 }
 
-/** What the console is built from: not its types of the API, which are made of openapi.json and are gone after the build. */
+/** The sources of the console, without its API types, which are generated from openapi.json and removed after the build. */
 function consoleSources() {
   const top = ['index.html', 'vite.config.ts', 'tsconfig.json', 'package.json'].map((name) => `console/${name}`);
   return [...top, ...filesOf('console/src').filter((file) => !/\.d\.ts$|\.test\.tsx?$/.test(file))];

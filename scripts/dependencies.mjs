@@ -44,7 +44,7 @@ export function staleDependencies(folder = root) {
     const name = path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
     if (found?.version !== wanted.version || found?.integrity !== wanted.integrity)
       return `${name} ${wanted.version} is new`;
-    if (!existsSync(join(folder, path, 'package.json'))) return `${name} has gone missing`;
+    if (!existsSync(join(folder, path, 'package.json'))) return `${name} is missing`;
   }
   return undefined;
 }

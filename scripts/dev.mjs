@@ -58,8 +58,8 @@ function start() {
     stdio: ['ignore', 'inherit', 'inherit'],
     detached: true,
   });
-  child.gone = once(child, 'exit');
-  void child.gone.then(([code]) => {
+  child.exited = once(child, 'exit');
+  void child.exited.then(([code]) => {
     if (code) say(`The service ended with code ${code}. It is started again after the next change.`);
   });
   return child;
@@ -67,5 +67,5 @@ function start() {
 
 async function stop(child) {
   if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM');
-  await child.gone;
+  await child.exited;
 }

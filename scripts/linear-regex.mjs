@@ -8,8 +8,8 @@ const LONG = 32;
 /**
  * Why a regular expression may take more than linear time, or undefined. There are two ways to it. Backtracking: two repetitions divide the
  * same text between them in every possible way. And restarts: from each place of a text, a search reads on to where it fails, and begins
- * again one character later. `scslre` knows texts of one repeated character. What is below knows those of several, and rather reports too
- * much: it looks at which characters a part may read, and not at their order.
+ * again one character later. `scslre` detects texts of one repeated character. The code below detects those of several, and may report too
+ * much: it considers the characters that a part may read, and not their order.
  */
 export function whyNotLinear(source, flags) {
   const { pattern } = parseRegExpLiteral(new RegExp(source, flags));
@@ -95,7 +95,7 @@ function isReadOnce(quantifier, flags) {
   return [...elementsBefore(quantifier)].some(({ element, next }) => isGuard(element, run, flags, next));
 }
 
-/** What is read before a node on the way to it, the nearest first; each with what follows it. */
+/** The elements before a node, the nearest first; each with the element that follows it. */
 function* elementsBefore(inner) {
   for (let [node, up] = [inner, inner.parent]; up.type !== 'Pattern'; [node, up] = [up, up.parent]) {
     if (up.type !== 'Alternative') continue;
@@ -104,7 +104,7 @@ function* elementsBefore(inner) {
   }
 }
 
-/** What is read after a node, up to the end of an element around it or of the pattern. */
+/** The elements after a node, to the end of `outer` or of the pattern. */
 function* elementsAfter(inner, outer) {
   for (let node = inner; node !== outer && node.parent.type !== 'Pattern'; node = node.parent)
     if (node.parent.type === 'Alternative') yield* node.parent.elements.slice(node.parent.elements.indexOf(node) + 1);
