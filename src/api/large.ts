@@ -103,6 +103,14 @@ export function countAnswered(request: FastifyRequest): void {
   release(body);
 }
 
+/** The service failed in the work of the request. Its handler may never end, so the body is not counted any longer. */
+export function countFailed(request: FastifyRequest): void {
+  const body = bodies.get(request);
+  if (!body) return;
+  body.state = 'over';
+  release(body);
+}
+
 function release({ share, whole, state, closed }: LargeBody): void {
   if (closed && (!whole || state === 'over')) share.close();
 }

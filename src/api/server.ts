@@ -19,7 +19,15 @@ import { pacedRequests } from '../lib/paced-requests.ts';
 import { onBehalfOf, type Owner } from '../lib/scope.ts';
 import { isUndeclared } from './answers.ts';
 import { clockOf, guarded, hasBody, watchBodies } from './body-clock.ts';
-import { countAnswered, countedAnswer, countedBody, countingHandler, countParsed, refuseHeavy } from './large.ts';
+import {
+  countAnswered,
+  countedAnswer,
+  countedBody,
+  countFailed,
+  countingHandler,
+  countParsed,
+  refuseHeavy,
+} from './large.ts';
 import { accessOf, admit, type Gatekeeper, type Invitations, type SessionTokens } from './caller.ts';
 import { answerElsewhere, type Elsewhere } from './elsewhere.ts';
 import { registerOpenApi } from './openapi.ts';
@@ -181,6 +189,7 @@ function ownerOf(request: FastifyRequest, reply: FastifyReply): Owner {
     kind: 'request',
     id: request.id,
     end(error) {
+      countFailed(request);
       if (reply.raw.writableEnded) return;
       if (reply.sent || reply.raw.headersSent) reply.raw.destroy();
       else void reply.send(error);

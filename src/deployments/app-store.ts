@@ -19,7 +19,7 @@ const mostOfDeployment = 100;
 
 /**
  * A row of a list. The names of variables are the same for all apps of a deployment, and 5 MB for a hundred apps, so one row of each has
- * them. They are JSON, because the driver parses arrays of PostgreSQL letter by letter.
+ * them.
  */
 type Listed = Omit<AppRow, 'env_names'> & { env_names: string[] | null };
 

@@ -57,3 +57,18 @@ test('a failure reaches every caller, and the next call runs again', async () =>
   void run('a');
   expect(runs).toHaveLength(2);
 });
+
+test('a call while the work begins is merged, too', async () => {
+  let runs = 0;
+  let inner: Promise<void> | undefined;
+  const run = mergedRuns<void>(async () => {
+    if (++runs === 1) inner = run();
+    await turn();
+  });
+  const over: string[] = [];
+  const outer = run().then(() => over.push('outer'));
+  await inner!.then(() => over.push('inner'));
+  await outer;
+  expect(runs).toBe(2);
+  expect(over).toHaveLength(2);
+});

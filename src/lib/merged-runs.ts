@@ -22,9 +22,11 @@ export function mergedRuns<Key = void>(work: (key: Key) => Promise<void>): (key:
       known.again = true;
       return known.over;
     }
-    const state = { again: false, over: Promise.resolve() };
+    let settle!: (run: Promise<void>) => void;
+    const over = new Promise<void>((resolve) => (settle = resolve));
+    const state = { again: false, over };
     current.set(key, state);
-    state.over = run(key, state);
-    return state.over;
+    settle(run(key, state));
+    return over;
   };
 }

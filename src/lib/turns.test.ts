@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { onBehalfOf } from './scope.ts';
-import { loopPace, nextTurn } from './turns.ts';
+import { loopPace, nextTurn, pacedTasks } from './turns.ts';
 
 /** Owners are compared by their kind and id: a session has an object for each piece of its work. */
 const session = <T>(id: string, work: () => T) => onBehalfOf({ kind: 'session', id, end() {} }, work);
@@ -32,4 +32,15 @@ test('a turn is over for all tasks that take what arrives, until the next one', 
   expect(session('a', () => loopPace.isOver())).toBe(true);
   await turn();
   expect(loopPace.isOver()).toBe(false);
+});
+
+test('a task that throws keeps no other from running, and its error is thrown after them', async () => {
+  const paced = pacedTasks();
+  const ran: number[] = [];
+  const fails = () => {
+    throw new Error('broken');
+  };
+  await expect(paced([() => ran.push(1), fails, () => ran.push(2)])).rejects.toThrow('broken');
+  await paced([() => ran.push(3)]);
+  expect(ran).toEqual([1, 2, 3]);
 });

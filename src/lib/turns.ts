@@ -58,23 +58,29 @@ export const loopPace: Pace = {
   next: nextTurn,
 };
 
-/** Runs small tasks in order: those for which this turn of the event loop has no time left run in later turns. */
+/**
+ * Runs small tasks in order: those for which this turn of the event loop has no time left run in later turns. A task that throws does not
+ * keep the others from running; the first error is thrown after them.
+ */
 export function pacedTasks(): (tasks: Iterable<() => void>) => Promise<void> {
-  const waiting: (() => void)[] = [];
+  const waiting = new Set<{ run: () => void }>(); // a task is removed before it runs, and not by a shift of all others
   let running = false;
   return async (tasks) => {
-    for (const task of tasks) waiting.push(task);
+    for (const run of tasks) waiting.add({ run });
     if (running) return;
     running = true;
-    try {
-      for (const task of waiting) {
-        if (loopPace.isOver()) await nextTurn();
-        task();
+    const errors: unknown[] = [];
+    for (const task of waiting) {
+      if (loopPace.isOver()) await nextTurn();
+      waiting.delete(task);
+      try {
+        task.run();
+      } catch (error) {
+        errors.push(error);
       }
-    } finally {
-      waiting.length = 0;
-      running = false;
     }
+    running = false;
+    if (errors.length > 0) throw errors[0];
   };
 }
 

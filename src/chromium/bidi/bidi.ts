@@ -160,7 +160,7 @@ class BidiConnection implements WebSocketReceiver {
       return this.#refuse({ id: command.id, error: 'unknown error', message }, command);
     }
     if (this.#session !== 'starting' && !this.#isPerformingEarly) return this.#perform(command);
-    if (this.#earlyBytes + bytes > MAX_BIDI_MESSAGE) {
+    if (this.#session === 'starting' && this.#earlyBytes + bytes > MAX_BIDI_MESSAGE) {
       const message = 'The session is still starting. Wait for the answer to session.new.';
       return this.#refuse({ id: command.id, error: 'unknown error', message }, command);
     }

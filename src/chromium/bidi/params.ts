@@ -42,6 +42,13 @@ const own = new Map<string, Check<object>>([
 const MOST_VALUES = 10_000;
 const MOST_LISTS = 1000;
 
+/** A limit of this service, not of the standard. */
+class TooMany extends Misfit {
+  override message(): string {
+    return this.reason;
+  }
+}
+
 /** The params of a command as the mapper takes them, or why they are not those of the standard. Unknown commands are left to the mapper. */
 export function parseParams(method: string, params: Params): Params | Misfit {
   const fits = own.get(method);
@@ -56,7 +63,9 @@ export function parseParams(method: string, params: Params): Params | Misfit {
   const parsed = parse(byId ? { subscriptions: params['subscriptions'] } : params, 0);
   if (parsed instanceof Misfit) return parsed;
   if (method === 'script.callFunction' && hasTooMany(parsed))
-    return new Misfit(`have more than ${MOST_VALUES} values, or more than ${MOST_LISTS} lists and objects among them`);
+    return new TooMany(
+      `script.callFunction takes at most ${MOST_VALUES} values, and ${MOST_LISTS} lists and objects among them. Send fewer, or one string of JSON.`,
+    );
   // These have members of the mapper's own, which are not in the schemas.
   if (method === 'browser.createUserContext') return params;
   if (method === 'permissions.setPermission') return { ...params, ...(parsed as Params) };

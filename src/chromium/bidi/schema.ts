@@ -53,7 +53,7 @@ export class Misfit {
   }
 }
 
-/** It tells nothing about the form that was meant: a union reports any other misfit. */
+/** A missing member does not identify the intended form: a union reports any other misfit. */
 const MISSING = new Misfit('is missing', '', -1);
 const TOO_DEEP = new Misfit(`is below more than ${MOST_DEPTH} lists and objects`);
 const OTHER_FORM = new Misfit('has none of the forms of the standard');

@@ -1,3 +1,4 @@
+import { mergedRuns } from '../../lib/merged-runs.ts';
 import { turns } from '../../lib/turns.ts';
 import { downloadEvents } from './download-events.ts';
 import {
@@ -33,8 +34,30 @@ const MOST_HELD_BYTES = 16 * 1024 * 1024;
 export function router(board: Switchboard, facts: NetworkFacts | undefined): (message: Message) => void {
   const { sessions, pending, secrets } = board;
   const isDownloadHeld = downloadEvents(board);
+  /**
+   * Delivers the held messages, in pieces: a browser that was taken over may send many events before it says which page it made. A call
+   * during a pass leads to another pass, since messages may be held for a connection that the pass has left behind.
+   */
+  const letGo = mergedRuns(async () => {
+    const turn = turns();
+    for (const connection of board.connections) {
+      while (secrets.making === 0) {
+        const message = board.release(connection);
+        if (!message) break;
+        try {
+          route(message);
+        } catch {
+          // As in mux.ts: a compromised browser may send anything.
+        }
+        const next = turn();
+        if (!next) continue;
+        board.flush();
+        await next;
+      }
+    }
+    board.flush();
+  });
   board.onSecretsKnown = () => void letGo();
-  let isLettingGo = false;
   return (message) => {
     if ((secrets.making > 0 || board.held.messages > 0) && isHeld(message)) return;
     route(message);
@@ -136,29 +159,6 @@ export function router(board: Switchboard, facts: NetworkFacts | undefined): (me
       owner.end(1011, 'The browser does not say which page it made.');
     else board.hold(owner, message);
     return true;
-  }
-
-  /** Delivers what waits, in pieces: a browser that was taken over may send many events before it says which page it made. */
-  async function letGo(): Promise<void> {
-    if (isLettingGo) return;
-    isLettingGo = true;
-    const turn = turns();
-    try {
-      for (const connection of board.connections) {
-        while (secrets.making === 0) {
-          const message = board.release(connection);
-          if (!message) break;
-          route(message);
-          const next = turn();
-          if (!next) continue;
-          board.flush();
-          await next;
-        }
-      }
-    } finally {
-      isLettingGo = false;
-    }
-    board.flush();
   }
 
   /** Whether an event is about a target that is hidden from its client. A session attached to such a target is detached. */

@@ -54,7 +54,6 @@ export function viewerFiles({
   let chooser: { id: number; take: Taker } | undefined;
   let uploading: { take(chunk: Buffer): void; stop(): void } | undefined;
   let saving = false;
-  /** A list is being read, and whether it was requested again meanwhile. */
 
   function offer(message: ViewerMessageOf<'offerFiles'>): void {
     const take = message.chooser === 0 ? dropAt(message) : chooserOf(message.chooser)?.take;

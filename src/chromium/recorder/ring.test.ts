@@ -80,7 +80,7 @@ test('a fragment with a time in the far future is saved as one of now', async ()
 
 test('the replay buffers of a project leave memory to others: they keep fewer seconds, and give memory back', async () => {
   const one = fragment(0, 1000);
-  const budget = pictureMemory(40 * one.length);
+  const budget = pictureMemory(40 * (moov.length + one.length));
   const [project, other] = [memory.group(), memory.group()];
   const rings = [];
   for (const owner of [project, project, other]) {
@@ -92,5 +92,14 @@ test('the replay buffers of a project leave memory to others: they keep fewer se
   const sizes = await Promise.all(rings.map(async (ring) => count((await ring.save(60))!.file)));
   expect(sizes).toEqual([20, 10, 7]);
   for (const ring of rings) ring.close();
-  expect(() => budget.take(project, 30 * one.length)()).not.toThrow();
+  expect(() => budget.take(project, 30 * (moov.length + one.length))()).not.toThrow();
+});
+
+test('a ring that is closed during a save gives nothing', async () => {
+  const { ring, write } = await ringOf();
+  write(Buffer.concat([moov, fragment(0)]));
+  const saved = ring.save(60);
+  ring.close();
+  write(fragment(1));
+  expect(await saved).toBeUndefined();
 });

@@ -25,6 +25,9 @@ interface Kept {
   readonly at: number;
 }
 
+/** The head is counted with each of its fragments: it is small, unless the encoder was taken over. */
+const sizeOf = ({ head, fragment }: Pick<Kept, 'head' | 'fragment'>) => head.bytes.length + fragment.bytes.length;
+
 /** `engine` resolves with the current browser, also after a crash; it rejects when the session has ended. */
 export function keepRing(
   options: { seconds: number; engine: () => Promise<Engine>; confinement: Confinement },
@@ -71,19 +74,21 @@ export function keepRing(
   function reader(source: Engine, startedAt: number) {
     let head: Head;
     return fragmentReader(
-      (its) => (head = its),
+      // Encoders of one session write the same head, which is kept once.
+      (its) => (head = kept.find((one) => one.head.bytes.equals(its.bytes))?.head ?? its),
       (fragment) => keep(source, head, fragment, startedAt + (fragment.time / head.timescale) * 1000),
     );
   }
 
   /** Drops fragments that ended before the kept time. A fragment lasts until the next one begins. */
   function keep(source: Engine, head: Head, fragment: Fragment, at: number) {
+    if (closed) return; // an encoder writes its last pictures as it is stopped
     const now = Date.now();
     kept.push({ head, fragment, at: Math.min(at, now) });
-    bytes += fragment.bytes.length;
+    bytes += sizeOf({ head, fragment });
     const since = now - (seconds + 2) * 1000;
     const tooMuch = () => bytes > MOST_BYTES || kept.length > MOST_FRAGMENTS || (kept[1] && kept[1].at < since);
-    while (tooMuch() || !fits(source)) bytes -= kept.shift()!.fragment.bytes.length;
+    while (tooMuch() || !fits(source)) bytes -= sizeOf(kept.shift()!);
   }
 
   /** Counts the bytes for the node. A buffer that finds no memory gives up its oldest seconds. */
@@ -107,6 +112,7 @@ export function keepRing(
     const over = ending?.ended;
     if (ending) void start();
     await over;
+    if (closed) return undefined;
     const inOrder = kept.toSorted((a, b) => a.at - b.at); // an encoder may end after the next one has written
     const head = inOrder.at(-1)?.head;
     if (!head) return undefined;

@@ -68,7 +68,7 @@ class ArrivingReport {
     this.#pieces.add(piece);
     this.#count(piece);
     if (this.#unescaped > MOST_OUTPUT + ENVELOPE || this.#pieces.length > LONGEST_REPORT)
-      return 'It reported more than it may.';
+      return 'The worker sent a report of more than 4.5 MiB of output.';
     return this.#weight.add(piece, MOST_VALUES) ? undefined : 'It reported an invalid result.';
   }
 

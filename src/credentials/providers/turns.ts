@@ -25,7 +25,8 @@ interface Limits {
 
 /**
  * Runs some operations at a time; others wait, and the projects that wait take turns. An answer of a store, and a thread of the SDK, take some
- * megabytes each, and every key can cause many at once. A slow store must not take the turns of other stores, nor a project those of others.
+ * megabytes each, and every key can cause many at once. A slow store must not take the turns of other stores, and one
+ * project not those of others.
  */
 export function turns({ atOnce, eachProvider, eachProject, mostWaiting, waitMs }: Limits) {
   const running: Of[] = [];

@@ -131,7 +131,7 @@ export async function learn(texts: Iterable<string>): Promise<LearnedWords> {
       made.add(number, phrasesOf(tables[number]!));
       await turn();
     }
-    index = made;
+    index ??= made; // another page may have been first
   }
   const found = new Map<string, Known>();
   for (const text of texts) {
