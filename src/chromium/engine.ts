@@ -79,7 +79,7 @@ interface EngineOptions {
   ownEndpoint?: OwnEndpoint | undefined;
   proxy?: Proxy | undefined;
   log: Log;
-  /** The close code and reason that clients get when the browser is gone. */
+  /** The close code and reason that clients get when the browser has exited. */
   whenGone: () => { code: number; reason: string };
   /** How long the browser may take to answer the service. */
   answerMs?: number;
@@ -223,7 +223,7 @@ export function engineOf(
         if (targetInfo.type !== 'page' || !wanted || fitting >= MOST_PAGES) return;
         fitting += 1;
         fit(targetInfo, wanted)
-          .catch(() => {}) // the page was closed meanwhile
+          .catch(() => {}) // the page was closed
           .finally(() => (fitting -= 1));
       });
     }
@@ -234,7 +234,7 @@ export function engineOf(
     wanted = viewport;
     for (const page of await pages()) {
       await fit(page, viewport).catch((error: Error) => {
-        if (error instanceof Overdue) throw error; // other errors: the page was closed meanwhile
+        if (error instanceof Overdue) throw error; // other errors: the page was closed
       });
     }
     sizes.given(viewport);

@@ -355,7 +355,7 @@ function read(data: Buffer): Command | Refusal {
   return { id, method, params, ...(channel && { 'goog:channel': channel }) };
 }
 
-/** What is wrong with the capabilities that a client requests, if anything. */
+/** The error in the capabilities that a client requests, if any. */
 function unfit({ id, params }: Command): Refusal | undefined {
   const { capabilities } = params;
   const fault = (message: string): Refusal => ({ id, error: 'invalid argument', message });

@@ -3,7 +3,7 @@ import { CdpError } from '../cdp/local-client.ts';
 /** A CDP command of the BiDi mapper failed. */
 export class MapperCdpError extends CdpError {}
 
-/** A CDP command of the BiDi mapper gets no answer: its session is gone. */
+/** A CDP command of the BiDi mapper gets no answer: its session has ended. */
 export class MapperCloseError extends MapperCdpError {}
 
 /**

@@ -67,7 +67,7 @@ interface Holding {
   kind: Kind;
   text: number;
   parts: Set<string> | number;
-  /** Whose events a client may unsubscribe from by their names. */
+  /** The client that may unsubscribe from these events by name. */
   channel: string | undefined;
   everywhere: boolean;
 }

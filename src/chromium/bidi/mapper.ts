@@ -60,7 +60,7 @@ type TargetInfo = Checked<typeof isAttachment>['targetInfo'];
 type Send = (client: CdpSession, method: string, params: object | undefined) => Promise<never>;
 
 /**
- * Commands that the mapper sends from an event listener without awaiting them. Such a command may fail with no harm (the tab is gone,
+ * Commands that the mapper sends from an event listener without awaiting them. Such a command may fail with no harm (the tab is closed,
  * another client closed the dialog first), but the unhandled rejection would end the service.
  */
 const UNATTENDED = new Set([

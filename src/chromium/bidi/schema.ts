@@ -141,7 +141,7 @@ function numberParser(checks: readonly NumberCheck[]): Parser {
 
 function objectParser(shape: Record<string, Schema>): Parser {
   const members = Object.entries(shape).map(([name, schema]) => ({ name, parse: parserOf(schema) }));
-  // Literals tell the forms of a value apart, so they come first: no other form goes into its members.
+  // Literals distinguish the forms of a value, so they come first: no other form goes into its members.
   const literals = Object.entries(shape).flatMap(([name, schema]) => {
     const definition = definitionOf(schema);
     return definition.typeName === 'ZodLiteral' ? [{ name, value: definition.value }] : [];

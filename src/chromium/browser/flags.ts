@@ -1,7 +1,7 @@
 import type { Viewport } from '../display/viewport.ts';
 
 /**
- * Every Chromium flag the service passes, with its reason on the same line, so that it can be removed when the reason is gone.
+ * Every Chromium flag the service passes, with its reason on the same line, so that it can be removed when the reason no longer applies.
  *
  * Never add --no-sandbox: Chromium's own sandbox protects the session's home from a hostile page, and bubblewrap
  * protects everything else from the session.
@@ -28,7 +28,7 @@ export interface FlagOptions extends Switches {
   readonly policies: boolean;
   /** The engine's version, for the user agent of a stealthy browser; undefined keeps the engine's own. */
   readonly version: string | undefined;
-  /** What is restored of an earlier run with its profile: session cookies, or those and the open tabs. */
+  /** The state restored from an earlier run with the profile: session cookies, or those and the open tabs. */
   readonly resume?: 'cookies' | 'tabs' | undefined;
 }
 

@@ -255,7 +255,7 @@ describe('nothing is left', () => {
     await once(service.stdout, 'data');
     const processes = await processesOf(options.dir);
     service.kill('SIGKILL');
-    // What is frozen by a cgroup of version 1 dies only when it is thawed; all else dies with the service, sweep or no sweep.
+    // A process frozen by a version 1 cgroup exits only when thawed. All others exit with the service, without a sweep.
     const waitsForSweep = 'frozen' in wishes && !('isolation' in wishes) && isolation.cgroup === 'v1';
     expect(await processes.left(waitsForSweep ? 0 : 30_000)).toHaveLength(waitsForSweep ? processes.alive().length : 0);
     await sweep(yard.sessions);

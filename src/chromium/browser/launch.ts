@@ -57,11 +57,11 @@ export interface Browser {
   readonly extensions: string;
   /** Host pid of the session's first process, for entering its namespaces; undefined where it has none. */
   readonly init: number | undefined;
-  /** Settles once, when the whole process tree and its cgroup are gone. Never rejects. */
+  /** Settles once, when all processes have exited and the cgroup is removed. Never rejects. */
   readonly exited: Promise<Exit>;
   /** The last 200 lines of its log, and new ones as they come. */
   readonly logTail: LogTail;
-  /** Uses no CPU until `thaw`. Both may be called twice, and on a browser that is gone. */
+  /** Uses no CPU until `thaw`. Both may be called twice, and after the browser has exited. */
   freeze(): Promise<void>;
   thaw(): Promise<void>;
   /** Bytes. */
@@ -97,7 +97,7 @@ export interface LaunchOptions extends Switches {
   readonly searchUrl?: string | undefined;
   /** For options that the headless shell cannot take, such as a profile or extensions. */
   readonly needsFullBrowser?: boolean;
-  /** What is restored of an earlier run with the profile in `home`; nothing by default. */
+  /** The state restored from an earlier run with the profile in `home`; none by default. */
   readonly resume?: 'cookies' | 'tabs' | undefined;
   readonly limits?: Limits | undefined;
   /** Called with a sentence when its memory ran out. */
@@ -323,7 +323,7 @@ interface DisplayWishes {
  * caller to inspect and remove. Call it before the first launch.
  */
 export async function sweep(sessions: string): Promise<void> {
-  // The groups first: under version 1 a session that stood by dies only when its group is thawed, and its tree would be waited for in vain.
+  // The groups first: under version 1 a session in standby exits only when its group is thawed, so waiting for its tree would not end.
   await findCgroups()?.sweep(cgroupPrefix(sessions));
   await Promise.all(
     (await recorded(sessions)).map(async (line) => {
@@ -376,7 +376,7 @@ function cgroupPrefix(sessions: string): string {
   return `${createHash('sha256').update(resolve(sessions)).digest('hex').slice(0, 10)}-`;
 }
 
-/** For `sweep`. Written before the process is let go, so every process is recorded. */
+/** For `sweep`. Written before the process is released, so every process is recorded. */
 export const remember = (dir: string, pid: number) => record(dir, `${pid} ${startTime(pid)}`);
 
 function outsideUsr(binary: string): string[] {

@@ -129,7 +129,7 @@ export async function unpackProfile(
 
 /**
  * Unpacks a profile (or none) beside the home of a running browser, where the session does not see it. `swap` puts it in place once
- * that browser is gone.
+ * that browser has exited.
  */
 export async function unpackBeside(
   {
@@ -231,7 +231,7 @@ function program(
     try {
       process.kill(-child.pid, 'SIGKILL');
     } catch {
-      // gone already
+      // already removed
     }
   };
   let complaint = '';

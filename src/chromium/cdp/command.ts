@@ -192,7 +192,7 @@ function notJson(position: number): Fault {
 class Scanner {
   at = 0;
   readonly #data: Buffer;
-  /** What is left of the piece. */
+  /** The rest of the piece. */
   #left = PIECE;
   /** The positions of the next backslash and the next quote, at or after `at` at the last search. */
   #backslash = -1;

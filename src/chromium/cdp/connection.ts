@@ -72,7 +72,7 @@ export class ClientConnection implements Connection {
   #checking = false;
   #sweepAt = 1000;
   #left = false;
-  /** The contexts whose download behaviour it has set; undefined is the default one. */
+  /** The contexts for which it has set the download behaviour; undefined is the default one. */
   readonly #tookDownloads = new Set<string | undefined>();
 
   constructor(board: Switchboard, sink: Sink, options: ConnectionOptions) {
@@ -90,7 +90,7 @@ export class ClientConnection implements Connection {
     this.#connect();
   }
 
-  /** Used instead of `open` when the browser is gone. */
+  /** Used instead of `open` when the browser has exited. */
   refuseAtOnce({ code, reason }: { code: number; reason: string }): void {
     this.#left = true;
     this.#sink.close(code, reason);

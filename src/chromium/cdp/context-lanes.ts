@@ -8,7 +8,7 @@ interface ContextLane {
   close(): void;
 }
 
-/** Opens a lane; undefined if the context leaves as the session does. Throws an error whose message is for the client. */
+/** Opens a lane; undefined if the context uses the session's way out. Throws an error with a message for the client. */
 export type OpenLane = (proxyServer: string, proxyBypassList: string | undefined) => ContextLane | undefined;
 
 export const CREATE_CONTEXT = 'Target.createBrowserContext' as const;
@@ -37,7 +37,7 @@ export class ContextLanes {
     this.#openLane = openLane;
   }
 
-  /** The parameters to create a context with. Throws an error whose message is for the client. */
+  /** The parameters to create a context with. Throws an error with a message for the client. */
   prepare(given: Command['params'], owner: object): { params: Command['params']; taken: TakenLane | undefined } {
     if (given === undefined) return { params: given, taken: undefined };
     const params = Buffer.isBuffer(given) ? parsed(given) : { ...given };
@@ -85,7 +85,7 @@ export class ContextLanes {
   }
 }
 
-/** Throws an error whose message is for the client. */
+/** Throws an error with a message for the client. */
 function parsed(bytes: Buffer): object {
   if (bytes.length > MOST_BYTES) throw new Error(`Its parameters have more than ${MOST_BYTES} bytes.`);
   const value: unknown = JSON.parse(bytes.toString());

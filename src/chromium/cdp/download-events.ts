@@ -28,7 +28,7 @@ export function downloadEvents(board: Switchboard): (message: Message, session: 
     waitingBytes += bytes;
     void kept.then((path) => {
       waitingBytes -= bytes;
-      if (sessions.get(session.id) !== session) return; // detached meanwhile
+      if (sessions.get(session.id) !== session) return; // already detached
       if (path !== undefined) withFilePath(event, path);
       if (session === session.owner.root) stripSession(event, session.id);
       session.owner.deliver(event, byteLength(event));

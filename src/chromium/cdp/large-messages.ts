@@ -3,7 +3,7 @@ import { isLight } from '../../lib/json-weight.ts';
 import { record } from '../../lib/shape.ts';
 import { ANSWER, answerId, byteLength, eventIn, whole } from './message.ts';
 
-/** What is parsed at once takes some tens of milliseconds. */
+/** Parsing this much at once takes some tens of milliseconds. */
 export const MOST_PARSED = 8 * 1024 * 1024;
 /** Of names and values, as JSON weighs: several thousand cookies. */
 const MOST_VALUES = 200_000;
@@ -18,9 +18,9 @@ const LONGEST_TEXT = 16 * 1024;
 /** What follows the data of a picture: other results, and the session. */
 const MOST_AFTER = 1024;
 
-/** Methods whose answer is a picture or a document in base64. */
+/** Methods that return a picture or a document in base64. */
 const DATA_METHODS: ReadonlySet<string> = new Set(['Page.captureScreenshot', 'Page.printToPDF']);
-/** Methods whose answer lists addresses: each has up to 2 MB, and there is one for each tab, entry or frame. */
+/** Methods that return lists of addresses: each has up to 2 MB, and there is one for each tab, entry or frame. */
 const LIST_METHODS: ReadonlySet<string> = new Set([
   'Target.getTargets',
   'Page.getNavigationHistory',

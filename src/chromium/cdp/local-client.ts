@@ -85,7 +85,7 @@ export function localClient(attach: (sink: Sink) => Client, answerMs = ANSWER_MS
   let settle!: (reason: string) => void;
   const closed = new Promise<string>((resolve) => (settle = resolve));
 
-  let client: Client | undefined; // not set yet when the browser is already gone: then `close` is called within `attach`
+  let client: Client | undefined; // not set yet if the browser has already exited: then `close` is called within `attach`
   client = attach({
     bufferedAmount: 0,
     wants: isWanted,

@@ -15,7 +15,7 @@ function fromChromium(body: object, sessionId?: string): string {
 /** The tests check the effects of a message immediately. */
 const atOnce = { isOver: () => false, next: async () => {} };
 
-/** A multiplexer whose Chromium is the test. */
+/** A multiplexer with the test in the place of Chromium. */
 async function fakeBrowser(options?: Parameters<typeof multiplex>[1]) {
   const toBrowser = new PassThrough();
   const fromBrowser = new PassThrough();
@@ -404,7 +404,7 @@ test('without a gateway that has lanes, a context with a proxy is refused', asyn
   expect(heard()).toMatchObject([{ method: 'Target.createBrowserContext' }]);
 });
 
-test('messages that wait for a hidden page are delivered in pieces and in order, with those that arrive meanwhile', async () => {
+test('messages that wait for a hidden page are delivered in pieces and in order, with those that arrive later', async () => {
   const { mux, say, heard, got } = await fakeBrowser();
   const own = mux.attachLocal({ secretive: true });
   say({ id: heard().at(-1)!.id, result: { sessionId: 'C'.repeat(32) } });

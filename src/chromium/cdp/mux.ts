@@ -40,7 +40,7 @@ export interface Mux {
   /** Closes every connection with this code and reason, and the pipe. */
   close(code: number, reason: string): void;
   readonly clientCount: number;
-  /** The browser is gone, or was released: a client that attaches gets the reason and is closed. */
+  /** The browser has exited, or was released: a client that attaches gets the reason and is closed. */
   readonly isClosed: boolean;
 }
 
@@ -56,7 +56,7 @@ export interface MuxOptions extends BacklogBounds {
   keepDownload?: KeepDownload | undefined;
   /** Finds paths that do not exist for the browser. Without it, a client that names one uploads an empty file. */
   missingFile?: MissingFile | undefined;
-  /** What is behind Chromium's proxy: what Chromium reports about the network is corrected by it. */
+  /** The gateway behind Chromium's proxy. It corrects Chromium's reports about the network. */
   network?: Network;
   /** Gives contexts a proxy of their own. Without it such contexts are refused. */
   openLane?: OpenLane | undefined;

@@ -14,7 +14,7 @@ export interface Network {
   readonly proxy: Endpoint;
   /** Why the last attempt to reach a destination failed: `net::ERR_CONNECTION_REFUSED`. */
   failure(destination: string): string | undefined;
-  /** The address that connections to it lead to. */
+  /** The remote address of connections to it. */
   server(destination: string): Endpoint | undefined;
 }
 
@@ -31,7 +31,7 @@ const LONGEST_NAME = SENT_EXTRA.length;
 
 /** Larger messages are passed on unread. */
 const MOST_READ = 1024 * 1024;
-/** Requests whose destination is remembered, the newest. */
+/** The most recent requests, with their destinations. */
 const MOST_REQUESTS = 4096;
 
 /** The header that Chromium sends to a proxy, and the header that it sends to a server, at the same length. */

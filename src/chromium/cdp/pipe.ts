@@ -187,7 +187,7 @@ export function openPipe(
 
   const reader = pacedReader(fromBrowser, pace, { take, end: () => pipe.close() });
   toBrowser.on('drain', () => pipe.isFull || pipe.onDrain());
-  for (const stream of [toBrowser, fromBrowser]) stream.on('error', () => pipe.close()); // EPIPE or ECONNRESET: Chromium is gone
+  for (const stream of [toBrowser, fromBrowser]) stream.on('error', () => pipe.close()); // EPIPE or ECONNRESET: Chromium has exited
   toBrowser.on('close', () => pipe.close());
   return pipe;
 }

@@ -25,7 +25,7 @@ export function secretTargets() {
     making: 0,
     has: (id: string) => ids.has(id),
 
-    /** A target of any client was created, as the secretive client's events tell. */
+    /** Called when the secretive client's events report a target created by any client. */
     created({ targetId, type }: { targetId: string; type: string }) {
       if (this.making === 0) return;
       if (type === 'tab') lastTab = targetId;

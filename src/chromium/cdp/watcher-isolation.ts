@@ -70,7 +70,7 @@ export class Watching {
     const side = paused && sideOf(paused, session);
     if (!side?.expected.has(session)) return forward();
     const asked = () => {
-      if (!side.expected.delete(session)) return; // detached meanwhile
+      if (!side.expected.delete(session)) return; // already detached
       side.waiting.set(session, forward);
       this.#settle(session.targetId!, paused!);
     };

@@ -50,7 +50,7 @@ export function displayHands(connect: () => net.Socket, clipboard: Clipboard, gr
     for (const keysym of keysyms.toReversed()) await client.key(keysym, false);
   }
 
-  /** Text without keys goes through the clipboard, whose previous text is restored afterwards. */
+  /** Text without keys is pasted. The clipboard's previous text is restored afterwards. */
   async function paste(text: string) {
     const before = await clipboard.read().catch(() => '');
     await clipboard.write(text);

@@ -32,7 +32,7 @@ export function attachDisplay(
     if (sink.bufferedAmount >= FULL) display.pause();
   });
   display.on('drain', () => sink.resume());
-  display.on('error', () => {}); // the display is gone or never started; `close` follows
+  display.on('error', () => {}); // the display has exited or never started; `close` follows
   display.on('close', () => {
     const { code, reason } = whenGone();
     end(code, reason);

@@ -19,8 +19,8 @@ import { HOSTNAME, PATH, STAGE, systemDirectories, UID, X_SOCKETS } from '../san
 import { letGo, readInit } from '../sandbox/sandbox.ts';
 
 /**
- * The display of a headful session: TigerVNC's Xvnc, an X server whose screen is an RFB stream. The service speaks RFB with it, so it is
- * not in the session's sandbox but in a separate one, with its own user, mount, pid and network namespaces. The session
+ * The display of a headful session: TigerVNC's Xvnc, an X server that sends its screen as an RFB stream. The service speaks RFB with it, so
+ * it is not in the session's sandbox but in a separate one, with its own user, mount, pid and network namespaces. The session
  * sees the X socket in a directory that it cannot write. Only the display's sandbox sees the RFB socket, which is pinned
  * before any process of the session runs: not even a compromised display can lead the service to another socket.
  *
@@ -41,7 +41,7 @@ export interface Display extends Running {
   readonly connect: ConnectDisplay;
 }
 
-/** Opens a connection to a display. It fails when the display is gone. */
+/** Opens a connection to a display. It fails when the display has exited. */
 export type ConnectDisplay = () => net.Socket;
 
 /** The longest path of a unix socket, without the final zero byte. */
@@ -124,7 +124,7 @@ export function fitDisplay(connect: ConnectDisplay, viewport: Viewport, signal: 
   return resizeDisplay(connect, viewport, signal);
 }
 
-/** Without a sandbox, the display opens its socket at the host's path, whose length is limited. */
+/** Without a sandbox, the display opens its socket at the host's path, which has a limited length. */
 export const tooLongForDisplay = (dir: string) => Buffer.byteLength(join(dir, 'display/rfb/rfb')) > SOCKET_PATH;
 
 function spawnSandboxed(dir: string, owner: Owner, command: string[], lower: Record<string, string>): ChildProcess {
@@ -228,7 +228,7 @@ const XVNC = [
   '-displayfd 5', // picks a free number, and writes it here when ready
 ].join(' ');
 
-/** No timeouts: opening the fifo waits until Xvnc is started, reading it until Xvnc is ready or gone. */
+/** No timeouts: opening the fifo waits until Xvnc is started, reading it until Xvnc is ready or has exited. */
 const SCRIPT = `
 set -f
 ready="$(mktemp -u)"

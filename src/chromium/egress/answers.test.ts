@@ -109,7 +109,7 @@ describe('refusals', () => {
   });
 });
 
-/** A port on loopback whose owner never accepts and whose backlog is full: the kernel lets further callers wait. */
+/** A loopback port with a full backlog and an owner that never accepts. The kernel lets further callers wait. */
 async function deafPort(): Promise<number> {
   const code = `
     const server = require('node:net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {

@@ -277,7 +277,7 @@ function embedded(address: Address): Address {
 
 const nat64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96');
 const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3');
-/** Azure's platform endpoint: formally a public address, but it leads to the virtual machine's own host. */
+/** Azure's platform endpoint: formally a public address, but it is served by the virtual machine's own host. */
 const wireServer = ipaddr.IPv4.parseCIDR('168.63.129.16/32');
 
 const kinds: Record<string, string> = {
@@ -315,7 +315,7 @@ function isThisHost(address: Address, local: ReadonlySet<string | undefined>): b
   return range === 'loopback' || range === 'unspecified' || local.has(address.toNormalizedString());
 }
 
-/** A port of the service on any address of this machine, or the address of a public URL that leads back to it. */
+/** A port of the service on any address of this machine, or the address of a public URL of the service. */
 function isService(service: Iterable<ServiceAddress>, address: Address, port: number, thisHost: boolean): boolean {
   for (const own of service) {
     if (own.port !== port) continue;

@@ -18,7 +18,7 @@ export function findings(): Findings & {
   /** `target` is the target of the request: an authority, or an address in absolute form. */
   failed(target: string, error: EgressError): void;
   reached(host: string, port: number, socket: Socket | undefined): void;
-  /** Another way out leads to other servers. */
+  /** Another way out reaches other servers. */
   wayChanged(): void;
 } {
   const failures = new Map<string, string>();

@@ -129,7 +129,7 @@ export function startGateway(server: Server, options: GatewayOptions): Gateway {
     byItsRoute(request, true, (route) => void tunnel(request, request.socket, head, route)),
   );
   proxy.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    // No answer to clients that are gone, too slow (or an unused spare connection), or in the middle of an answer.
+    // No answer to clients that disconnected, are too slow (or an unused spare connection), or in the middle of an answer.
     const mute = error.code === 'ECONNRESET' || error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
     if (!(socket instanceof Socket) || socket.bytesWritten > 0 || mute) {
       socket.destroy();
@@ -172,7 +172,7 @@ export function startGateway(server: Server, options: GatewayOptions): Gateway {
     proxy.emit('connection', socket);
   }
 
-  /** A request whose lane is closed goes nowhere. */
+  /** Requests of a closed lane are not sent. */
   function byItsRoute(request: http.IncomingMessage, connect: boolean, go: (route: Route) => void) {
     const route = side.routeOf(request, connect);
     if (route === 'closed') request.socket.destroy();

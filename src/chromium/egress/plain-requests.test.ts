@@ -102,7 +102,7 @@ describe('plain http', () => {
     }
   });
 
-  it('reads an answer whose lines end without a carriage return', async () => {
+  it('reads an answer with lines that end without a carriage return', async () => {
     const target = await listen(net.createServer((socket) => socket.end('HTTP/1.1 200 OK\nContent-Length: 4\n\nread')));
     const { port } = await gatewayTo([target]);
     expect(await request(port, `http://127.0.0.1:${target}/`)).toMatchObject({ status: 200, body: 'read' });

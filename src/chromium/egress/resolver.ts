@@ -13,7 +13,7 @@ export type Resolve = (name: string, options: { trusted: boolean }) => Promise<s
  * The machine's resolver, used in two ways.
  *
  * `getaddrinfo` uses everything the machine knows (search domains, mDNS, …), but blocks one of libuv's two threads for slow
- * work until it has an answer: a page with a hundred names whose servers never answer would stop every other session.
+ * work until it has an answer: a page with a hundred names on silent servers would stop every other session.
  * So it resolves only the names the operator listed. All others are looked up in the hosts file and then by DNS without a thread.
  */
 export function systemResolver({ seconds = 10, servers }: { seconds?: number; servers?: string[] } = {}): Resolve {

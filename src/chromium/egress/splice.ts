@@ -5,7 +5,7 @@ import type { Reading } from './dial.ts';
 /**
  * Joins two connections until both directions have ended. Each end is passed on: a clean end lets the other
  * direction finish, a reset resets it. There is no time limit while both sides are open; TCP keepalive detects
- * peers that are gone. Once one side has ended, the other may not stay silent for longer than `halfOpenMs`.
+ * lost peers. Once one side has ended, the other may not stay silent for longer than `halfOpenMs`.
  */
 export function splice(client: Socket, upstream: Socket, halfOpenMs: number) {
   for (const [from, to] of [

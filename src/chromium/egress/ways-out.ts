@@ -34,7 +34,7 @@ export class WayLeft extends Error {
 export interface WaysOut {
   /** The way that new requests take. */
   readonly current: Way;
-  /** Opens a connection to the client's target. If the way changes meanwhile, it uses the new one. */
+  /** Opens a connection to the client's target. If the way out changes before it is open, the new one is used. */
   open(host: string, port: number, options: DialOptions): Promise<Socket>;
   /** Joins a client to an upstream. The tunnel ends when its way out is replaced. */
   join(client: Socket, upstream: Socket): void;

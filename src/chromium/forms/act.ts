@@ -9,7 +9,7 @@ import { FormsError, type Action, type Allow } from './types.ts';
 const MOST_TYPED = 200;
 const MOST_TEXT = 10_000;
 
-/** A key that does not say which: pages know it from phones and input methods. It is sent to whatever has the focus. */
+/** A key that does not say which: pages know it from phones and input methods. It is sent to the focused element. */
 const someKey: Key = { key: 'Unidentified', code: '', keyCode: 229, keysym: 0 };
 
 interface ActDeps extends PointingDeps {
@@ -17,8 +17,8 @@ interface ActDeps extends PointingDeps {
 }
 
 /**
- * Acts on a page by the mouse and the keyboard, as a person would. Text is the exception: a key is sent to whatever has the focus when it
- * arrives, in any frame, and a page can move the focus between any two messages: in more than half of 60 attempts a frame got a character. So
+ * Acts on a page by the mouse and the keyboard, as a person would. Text is the exception: a key is sent to the focused element
+ * of any frame, and a page can move the focus between any two messages: in more than half of 60 attempts a frame got a character. So
  * text is put into the element by a call in its document, which puts it there or nowhere, and keys without a name are pressed around it for pages
  * that listen to keys.
  */
@@ -97,7 +97,7 @@ export function actor({ references, ...deps }: ActDeps) {
     if (text.length > MOST_TEXT) throw new FormsError('unfit', `A text has at most ${MOST_TEXT} characters.`);
     await mustAllowIn(calls, target.frame, allow);
     if (text !== '' && (await put(target, text))) return;
-    // A page whose scripts have not run yet may drop what is typed. A page that focuses its field late may select the text, so that
+    // A page may drop typed text before its scripts have run. A page that focuses its field late may select the text, so that
     // the next key replaces it. In both cases the text is typed again.
     for (let tries = 1; ; tries++) {
       await focus(page, target);
@@ -107,7 +107,7 @@ export function actor({ references, ...deps }: ActDeps) {
         text === ''
           ? 'all'
           : await calls.callAgain(target.frame, step, 'holds', target.look, target.index, text.length);
-      // A field that brings what is typed into another form may be shorter for good.
+      // A field that reformats typed text may stay shorter.
       if (kept === 'all' || (kept === 'part' && tries === 2)) return;
       if (tries === 2) throw new FormsError('unreachable', 'The element does not keep what is typed into it.');
     }

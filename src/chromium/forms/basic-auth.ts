@@ -9,13 +9,13 @@ interface Answer extends BasicAnswer {
 }
 
 /**
- * Chromium tells of challenges only for requests that it pauses, so these are paused and at once continued. A browser with a window would
- * ask a person for a user and password otherwise, for documents and for what scripts fetch.
+ * Chromium reports challenges only for paused requests, so requests are paused and continued at once. A browser with a window would
+ * ask a person for a user and password otherwise, for documents and for requests of scripts.
  */
 const patterns = (['Document', 'XHR', 'Fetch'] as const).map((resourceType) => ({ urlPattern: '*', resourceType }));
 
 /**
- * HTTP Basic and Digest. A challenge is answered with nothing, so that the page shows what it shows to those who do not know the password,
+ * HTTP Basic and Digest. A challenge is answered with nothing, so that the page shows its text for visitors without the password,
  * and is remembered for the snapshot. A user and password are given to the origin that they are meant for, for the page itself and not for
  * what its scripts and frames fetch, and once: a second challenge means that they are wrong.
  */

@@ -1,4 +1,4 @@
-/** The most of each kind that a frame may tell. */
+/** The most of each kind that a frame may report. */
 export const MOST_ELEMENTS = 400;
 export const MOST_TEXTS = 400;
 export const MOST_OPTIONS = 100;
@@ -9,7 +9,7 @@ export const MOST_NEAR = 200;
 export const MOST_FRAME_CHARACTERS = 400_000;
 /** Frames of a page. */
 export const MOST_FRAMES = 20;
-/** The most of each kind that a page may tell, over all of its frames. What reads it does so in one piece of work. */
+/** The most of each kind that a page may report, over all of its frames. It is read in one piece of work. */
 export const MOST_PAGE_ELEMENTS = 500;
 export const MOST_PAGE_TEXTS = 500;
 export const MOST_PAGE_CHARACTERS = 400_000;

@@ -22,7 +22,7 @@ const isCookies = object({
 });
 
 /**
- * What the browser keeps for the sites, as numbers that only tell whether something changed. Each `Forms` has a
+ * The browser's storage for the sites, as numbers that only show whether it changed. Each `Forms` has a
  * new key for the hash, which never leaves it: short values cannot be guessed from their hashes.
  */
 export function fingerprints(commands: PageCommands, frames: PageFrames, calls: WorldCalls) {

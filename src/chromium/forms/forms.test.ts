@@ -35,7 +35,7 @@ async function at(path: string): Promise<Snapshot> {
   for (;;) {
     await rest();
     const snapshot = await forms.snapshot(page);
-    // A frame whose process starts late, as on a loaded machine, is not waited for by the rest.
+    // The rest does not wait for a frame with a process that starts late, as on a loaded machine.
     if (!snapshot.loading) return snapshot;
   }
 }
@@ -231,7 +231,7 @@ test('nothing is typed into an element that was not read', async () => {
   await client.close();
 });
 
-test('a value goes to documents that are allowed, and whose surroundings are', async () => {
+test('a value is typed only if its document and all documents around it are allowed', async () => {
   const [main, other] = (await at('/login')).frames as [FrameSnapshot, FrameSnapshot];
   const [own, inner] = [element(main, { name: 'user' }).ref, element(other, { name: 'code' }).ref];
   const only = (...origins: string[]) => ({ text: 'abc', allow: (origin: string) => origins.includes(origin) });
@@ -254,7 +254,7 @@ test('a value goes to documents that are allowed, and whose surroundings are', a
   await type(inner, site.url, site.otherUrl);
 });
 
-test('a field that loses the beginning of what is typed is typed into once more, and one that changes it is left so', async () => {
+test('text is typed again into a field that lost its beginning, and not into a field that changed it', async () => {
   const snapshot = await at('/rewriting');
   for (const [name, text] of [
     ['late', 'abcdef'],

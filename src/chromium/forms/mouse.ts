@@ -93,6 +93,6 @@ export function pointing({ commands, frames, calls }: PointingDeps) {
   return { ask, click };
 }
 
-/** What was acted on went away, as a page that closes itself does. */
+/** The element or its page was removed, such as a page that closes itself. */
 export const isGone = (error: unknown) =>
   error instanceof FormsError && (error.fault === 'page_gone' || error.fault === 'stale');

@@ -8,7 +8,7 @@ import { FormsError, type Navigated } from './types.ts';
 /** How long an address may take to answer. */
 const NAVIGATE_MS = 45_000;
 
-/** Tells each page's traffic of its requests and documents. */
+/** Reports requests and documents to each page's traffic. */
 export function followTraffic(client: LocalClient, pages: AttachedPages): void {
   const trafficOf = (sessionId: string | undefined) => pages.ofSession(sessionId)?.traffic;
   client.on('Network.requestWillBeSent', isRequestSent, ({ requestId, loaderId, request, type, frameId }, sessionId) =>
@@ -26,7 +26,7 @@ export function followTraffic(client: LocalClient, pages: AttachedPages): void {
 }
 
 export function navigation(client: LocalClient, commands: PageCommands) {
-  /** Chromium answers when the navigation is committed or has failed; a server that never answers is given up. */
+  /** Chromium answers when the navigation is committed or has failed; a server that never answers times out. */
   async function goTo(page: AttachedPage, url: string): Promise<Navigated> {
     const { sessionId, traffic } = page;
     page.dialogs = [];

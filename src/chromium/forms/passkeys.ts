@@ -56,7 +56,7 @@ export function pagePasskeys(client: LocalClient, pages: AttachedPages, commands
       await commands
         .send(step, page.sessionId, 'WebAuthn.addCredential', { authenticatorId, credential })
         .catch((error: unknown) => {
-          // The browser refuses one that the page has already, or that is broken. The login may need another, or none.
+          // The browser refuses passkeys that the page already has, and broken ones. The login may need another, or none.
           if (!(error instanceof FormsError) || error.fault !== 'stale') throw error;
         });
   }

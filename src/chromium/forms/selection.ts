@@ -7,15 +7,15 @@ interface FrameParts {
   readonly texts: readonly { readonly visible: boolean; readonly text: string }[];
 }
 
-/** The places of what is kept, for each frame and in the order of the document. */
+/** The places of the kept elements, for each frame and in document order. */
 export interface Kept {
   readonly elements: number[];
   readonly texts: number[];
 }
 
 /**
- * Chooses what a page with more than fits is read by. Fields come first, then buttons, then what else can be seen, then what is
- * hidden; of each kind those of the first frames.
+ * Selects the elements that are read of a page with too many. Fields come first, then buttons, then other visible elements, then
+ * hidden ones; of each kind, those of the first frames.
  */
 export function selectParts(frames: readonly FrameParts[]): { kept: Kept[]; leftOut: LeftOut | undefined } {
   const kept = frames.map((): Kept => ({ elements: [], texts: [] }));

@@ -21,8 +21,8 @@ interface SettleDeps {
 }
 
 /**
- * Waits until what an act or a navigation began has come to rest: no document on its way, no request of it in flight, and the documents
- * have stopped changing. Each step waits for what is missing, and none for a fixed time.
+ * Waits until the page is at rest after an act or a navigation: no document on its way, no request of it in flight, and the documents
+ * have stopped changing. Each step waits for a condition, and none for a fixed time.
  */
 export async function settle(
   page: AttachedPage,
@@ -83,7 +83,7 @@ export async function settle(
   }
 }
 
-/** A page that has no document right now, or hangs, may have one again; a page that is gone will not. */
+/** A page that has no document right now, or hangs, may have one again; a closed page will not. */
 function notYet(error: unknown): number {
   if (error instanceof FormsError && error.fault === 'page_gone') throw error;
   return -1;

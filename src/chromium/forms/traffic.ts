@@ -1,6 +1,6 @@
 /** The requests of one page that an act may be waiting for, and its navigations. */
 export interface Traffic {
-  /** An act or a navigation begins: what is in flight now is not its doing. */
+  /** An act or a navigation begins: requests in flight now do not belong to it. */
   mark(): void;
   sent(request: Sent): void;
   response(request: { requestId: string; type: string; frameId?: string | undefined; status: number }): void;
@@ -25,7 +25,7 @@ export interface Traffic {
   /** The status of the main frame's document. */
   readonly status: number | undefined;
   statusOf(loaderId: string): number | undefined;
-  /** What is in flight now is in flight although the page is at rest: it polls. */
+  /** The page is at rest, so requests in flight now are polls. */
   takeForBackground(): void;
   /** Calls back when something changes, until the returned function is called. */
   listen(listener: () => void): () => void;
@@ -75,7 +75,7 @@ export function pageTraffic(mainFrameId: string): Traffic {
     lastAt = performance.now();
     for (const listener of listeners) listener();
   }
-  /** Chromium may not tell of the end of what the last document waited for. Navigations that began later are kept. */
+  /** Chromium may not report the end of the last document's requests. Navigations that began later are kept. */
   function forget(loaderId: string): void {
     const requests = [...inFlight];
     const own = requests.findIndex(([requestId]) => requestId === loaderId);

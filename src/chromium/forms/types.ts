@@ -145,10 +145,10 @@ interface PageInfo {
 export type Allow = (origin: string) => boolean;
 
 export type Action =
-  /** Clicks into the field and types, where the field's document and all documents around it are allowed. With `clear` what was in it is replaced. */
+  /** Clicks into the field and types, if its document and all documents around it are allowed. With `clear` the value is replaced. */
   | { kind: 'type'; ref: string; text: string; allow: Allow; clear?: boolean }
   | { kind: 'click'; ref: string }
-  /** A click that gives something away, such as the answer that a radio button stands for. Allowed as typing is. */
+  /** A click that gives something away, such as the answer of a radio button. Allowed as typing is. */
   | { kind: 'pick'; ref: string; allow: Allow }
   /** An option of a select, by its value. Allowed as typing is. */
   | { kind: 'choose'; ref: string; value: string; allow: Allow }
@@ -187,7 +187,7 @@ export interface Passkey {
 
 /** Why something could not be done with a page. */
 type FormsFault =
-  /** The page is closed, or the browser is gone. */
+  /** The page is closed, or the browser has exited. */
   | 'page_gone'
   /** The element, or the document it was in, is not there any more: take a new snapshot. */
   | 'stale'
@@ -197,7 +197,7 @@ type FormsFault =
   | 'unreachable'
   /** The action does not fit the element, or the address is no address. */
   | 'unfit'
-  /** The value is not for the document of the element, or not for one around it. `origin` says whose it is, unless it is opaque. */
+  /** The value is not for the element's document, or not for one around it. `origin` is that document's origin, unless it is opaque. */
   | 'foreign';
 
 export class FormsError extends Error {
@@ -225,7 +225,7 @@ export interface Forms {
   snapshot(pageId: string): Promise<Snapshot>;
   act(pageId: string, action: Action): Promise<void>;
   /**
-   * Resolves when what the last act or navigation began has come to rest, or at the deadline. A page that polls or animates holds it
+   * Resolves when the page is at rest after the last act or navigation, or at the deadline. A page that polls or animates holds it
    * for three seconds at most.
    */
   settled(pageId: string, options: { deadlineMs: number; signal?: AbortSignal }): Promise<void>;
@@ -240,7 +240,7 @@ export interface Forms {
   readonly passkeys: Passkeys;
   /** The first selector that names exactly one element that a person can use. The reference is good for `act`. */
   find(pageId: string, selectors: readonly string[]): Promise<string | undefined>;
-  /** Lets go of the browser: its passkeys and answers are forgotten, its pages stay. */
+  /** Releases the browser: its passkeys and answers are forgotten, its pages stay open. */
   dispose(): void;
 }
 

@@ -21,7 +21,7 @@ function installed(): string {
   return `(globalThis.corralForms ?? ${script}.calls)`;
 }
 
-/** The same in a document that has them; an exception in one that does not. */
+/** The same, without an installation. Throws in a document that does not have them. */
 const present = 'globalThis.corralForms';
 
 /** Calls of the forms' script in a frame. Arguments are numbers, or JSON that the service made. */

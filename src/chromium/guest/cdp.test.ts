@@ -3,7 +3,7 @@ import type { Mux } from '../cdp/mux.ts';
 import { serveCdp } from './cdp.ts';
 import type { Stream } from './channel.ts';
 
-test('a connection to a browser that is already gone ends, and harms nothing', async () => {
+test('a connection to a browser that has exited ends, and causes no error', async () => {
   const reset = vi.fn<() => void>();
   const stream = { next: async () => undefined, bytes: async () => {}, reset } as unknown as Stream;
   const attach: Mux['attach'] = (sink) => {

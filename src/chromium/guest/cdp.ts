@@ -17,7 +17,7 @@ export function serveCdp(stream: Stream, mux: Pick<Mux, 'attach'>, group: Group 
   let sending = Promise.resolve();
   let paused: { resume: () => void; until: Promise<void> } | undefined;
   let left = false;
-  // A browser that is gone closes the connection before `attach` returns.
+  // If the browser has exited, the connection is closed before `attach` returns.
   let client: ReturnType<Mux['attach']> | undefined;
 
   const attached = mux.attach({

@@ -72,7 +72,7 @@ export function devtoolsPort({
           const type = { 'content-type': 'application/json; charset=UTF-8', 'content-length': Buffer.byteLength(body) };
           response.writeHead(value === undefined ? 404 : 200, type).end(body);
         },
-        () => response.destroy(), // the browser is gone, or hangs
+        () => response.destroy(), // the browser has exited, or hangs
       );
     });
     opened.on('upgrade', (request, socket, head) => {

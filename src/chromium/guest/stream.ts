@@ -10,7 +10,7 @@ const WINDOW = 1024 * 1024;
 export const CHUNK = 64 * 1024;
 /** JSON arrives whole; this is more than any request body of the service. */
 export const MAX_JSON = 8 * 1024 * 1024;
-/** Why a channel is closed whose other end sends JSON that takes long to parse. */
+/** The close reason when the other end sends JSON that takes long to parse. */
 export const TOO_HEAVY = 'JSON with more names and values than any answer has.';
 /** The cost of an item besides its bytes: about its overhead in memory, so that small items are not free. */
 export const ITEM_COST = 128;
@@ -41,12 +41,12 @@ export class ChannelClosed extends Error {
 export interface Stream {
   /** The next item; undefined after the last. Rejects with a Refusal when the other end cancelled. */
   next(): Promise<Item | undefined>;
-  /** Both resolve when the data is sent: the other end takes no more than its window. Both reject when the stream is gone. */
+  /** Both resolve when the data is sent: the other end takes no more than its window. Both reject when the stream is closed. */
   json(value: unknown): Promise<void>;
   bytes(data: Buffer): Promise<void>;
   end(): void;
   fail(code: string, message: string, details?: unknown): void;
-  /** Gives up: sends and reads nothing more. */
+  /** Cancels the stream: nothing more is sent or read. */
   reset(): void;
   /** Aborts when the other end cancelled, or the channel closed. */
   readonly gone: AbortSignal;

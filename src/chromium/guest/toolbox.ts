@@ -55,7 +55,7 @@ async function fill(dir: string): Promise<void> {
 
 type Source = [name: string, code: string];
 
-/** The code below `at` whose path begins with one of `beginnings`; by default the guest's. */
+/** The code below `at` with a path that begins with one of `beginnings`; by default the guest's. */
 export async function sourcesIn(at = here, beginnings: readonly string[] = SOURCES): Promise<Source[]> {
   const files: string[] = [];
   for (const name of await readdir(at, { recursive: true }))

@@ -7,7 +7,7 @@ import type { Mux } from '../cdp/mux.ts';
 const isDetached = object({ sessionId: anyText });
 /** The most pages that are checked for the one in front. */
 const MOST_PAGES = 200;
-/** How often attaching is retried because the page closed meanwhile. */
+/** How often attaching is retried because the page closed. */
 const MOST_TRIES = 20;
 /** The time for the pages to say whether they are in front. A page that hangs does not answer. */
 const PATIENCE_MS = 300;

@@ -28,7 +28,7 @@ test('it goes down step by step while that helps, and not below the least', () =
   expect(levels(atBest, looks).filter((_, i) => i % 2 === 1)).toEqual(['medium', 'low', 'least', 'least', 'least']);
 });
 
-test('a very late picture leads to the least at once', () => {
+test('a very late picture lowers the quality to the minimum at once', () => {
   expect(levels(atBest, [{ delay: 8000, unsent: 0 }])).toEqual(['least']);
 });
 

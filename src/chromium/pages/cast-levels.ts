@@ -33,7 +33,7 @@ export interface Look {
   readonly unsent: number;
 }
 
-/** The state of a viewer whose quality follows its connection. */
+/** The state of a viewer with a quality that follows its connection. */
 export interface Standing {
   readonly rung: number;
   /** Late looks in a row, and calm ones. */

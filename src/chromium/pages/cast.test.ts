@@ -275,7 +275,7 @@ test.each<[string, (client: ReturnType<typeof fakeClient>) => unknown]>([
   for (const seat of seats) seat.leave();
 });
 
-test('a tab that is gone before the cast attaches ends it', async () => {
+test('a cast ends when its tab was closed before it attached', async () => {
   const { clients, casts } = browser();
   const seat = casts.join('T', 'high', watcher());
   clients[0]!.state.attachable = false;
@@ -302,7 +302,7 @@ test('starts once the navigation is over that replaces the page, also after a ch
   expect(one.offered).toEqual(['one', 'two']);
 });
 
-test('a cast that cannot start ends, and a tab that is closed meanwhile leaves no timer', async () => {
+test('a cast that cannot start ends, and a tab that closes at that time leaves no timer', async () => {
   fakeTime();
   const { clients, casts } = browser();
   casts.join('never', 'high', watcher());

@@ -60,7 +60,7 @@ interface CastOptions {
   readonly level: Level;
   readonly refreshRate: () => number | undefined;
   readonly log: Log;
-  /** Called once, when the cast is over: its last watcher has left, its tab is closed, or the browser is gone. */
+  /** Called once, when the cast is over: its last watcher has left, its tab is closed, or the browser has exited. */
   readonly over: () => void;
 }
 
@@ -130,7 +130,7 @@ class Cast {
       this.#sessionId = sessionId;
       await this.#start();
     } catch (error) {
-      if (!this.#over) this.#options.log.debug({ error, tab: this.#options.tabId }, 'screencast.not_started'); // the tab is gone
+      if (!this.#over) this.#options.log.debug({ error, tab: this.#options.tabId }, 'screencast.not_started'); // the tab is closed
       this.#end();
     }
   }
@@ -222,9 +222,9 @@ class Cast {
     });
   }
 
-  /** If pictures were dropped meanwhile, the watchers may lack the newest one. */
+  /** If pictures were dropped before, the watchers may lack the newest one. */
   #acknowledge(frame: number): void {
-    this.#client.send('Page.screencastFrameAck', { sessionId: frame }, this.#sessionId).catch(() => {}); // the tab is gone
+    this.#client.send('Page.screencastFrameAck', { sessionId: frame }, this.#sessionId).catch(() => {}); // the tab is closed
     if (!this.#missed || !this.#idle) return;
     this.#missed = false;
     this.#later(QUIET_MS, () => {

@@ -37,7 +37,7 @@ export function fileChoosers(
     const parent = asked.get(from ?? '');
     if (!parent || type !== 'iframe') return;
     const work = ask(sessionId, targetId, parent.pageSession)
-      .catch(() => {}) // the frame is gone
+      .catch(() => {}) // the frame was removed
       .finally(() => asking.delete(work));
     asking.add(work);
   });

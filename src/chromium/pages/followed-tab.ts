@@ -30,7 +30,7 @@ export function viewerFollowing(viewer: Viewer, fronts: Pick<Mux, 'front' | 'onF
         .finally(() => client.send('Target.detachFromTarget', { sessionId }).catch(() => {}));
       return result['value'] === true;
     } catch {
-      return false; // the tab is gone
+      return false; // the tab is closed
     }
   }
 

@@ -3,7 +3,7 @@ import type { PageCalls } from './page-calls.ts';
 
 let script: string | undefined;
 
-/** An expression whose value is a function of web/page.ts. It needs nothing that an earlier expression left in the page. */
+/** An expression that evaluates to a function of web/page.ts. It needs nothing that an earlier expression left in the page. */
 export function pageFunction(name: keyof PageCalls): string {
   script ??= webFile('chromium/pages/web/page.js').toString();
   return `${script}.calls.${name}`;

@@ -80,7 +80,7 @@ export function viewerSteering(viewer: Viewer, network: Pick<Mux, 'failureOf'>, 
     if (errorText) tellFailure(tab, 'The page', loaderId, errorText);
   }
 
-  /** Tells of a load once, though there may be two messages about it. */
+  /** Reports a load once, though there may be two messages about it. */
   function tellFailure(tab: Shown, page: string, loaderId: string | undefined, errorText: string | undefined): void {
     // A load that another one replaces, or that becomes a download, is aborted too.
     if (errorText?.includes('ERR_ABORTED') || viewer.shown !== tab) return;

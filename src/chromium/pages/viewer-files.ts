@@ -6,7 +6,7 @@ import type { FileMessage, FilesMessage, ViewerMessageOf } from './viewer-protoc
 export interface SessionFiles {
   /** Takes files into the session, all or none. */
   upload(names: readonly string[], signal: AbortSignal): Promise<IncomingFiles>;
-  /** What was downloaded to the end, the newest first. */
+  /** Complete downloads, the newest first. */
   downloads(): Promise<readonly { name: string; size: number }[]>;
   read(name: string, signal: AbortSignal): Promise<{ size: number; content: AsyncIterable<Buffer>; close(): void }>;
   /** Why it failed, for the viewer. */

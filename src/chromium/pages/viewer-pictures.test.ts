@@ -163,7 +163,7 @@ test('a viewer that acknowledges without reading is dropped', () => {
   expect(sent).toEqual([]);
 });
 
-test('a viewer that is gone leaves its cast, also in the middle of a picture', async () => {
+test('a viewer that disconnects leaves its cast, also in the middle of a picture', async () => {
   const { show, offer, casts, leave } = viewerOf();
   show('A');
   offer('one');

@@ -40,7 +40,7 @@ export function viewerPopups(
     if (timer) viewer.forget(timer);
     looking = false;
     if (viewer.over || viewer.shown !== tab) return close();
-    // A choice closes the popup. What was read around it may still be the popup that is closed then.
+    // A choice closes the popup. A read at that time may still return the closed popup.
     if (before === choices) {
       if (popup) open(tab, popup);
       else close();
@@ -66,7 +66,7 @@ export function viewerPopups(
     look: (tab: Shown) => void look(tab),
     close,
 
-    /** The viewer's choice. One for a popup that is gone by now is ignored. */
+    /** The viewer's choice. A choice for a closed popup is ignored. */
     take(tab: Shown, message: PopupMessage): void {
       if (shown?.id !== message.id || shown.tab !== tab) return;
       const { popup } = shown;

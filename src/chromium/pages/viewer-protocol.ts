@@ -87,7 +87,7 @@ export type Shapes = typeof shapes;
 export type ViewerMessageOf<T extends keyof Shapes> = { [K in T]: { readonly type: K } & Fields<Shapes[K]> }[T];
 export type ViewerMessage = ViewerMessageOf<keyof Shapes>;
 
-/** Mouse, keyboard and clipboard input, whose order matters. */
+/** Mouse, keyboard and clipboard input, in order. */
 export type InputMessage = ViewerMessageOf<'mouse' | 'wheel' | 'key' | 'text' | 'compose' | 'paste' | 'copy'>;
 
 export const aboutFiles = ['offerFiles', 'fileBytes', 'noFiles', 'downloads', 'save'] as const;
@@ -109,7 +109,7 @@ export type ViewMessage =
   /** A popup of a control, which the pictures do not contain. Its place is in CSS pixels of the page. */
   | { type: 'popup'; id: number; popup: Popup }
   | { type: 'popupClosed' }
-  /** What was right-clicked, in a page without a menu of its own. */
+  /** The right-clicked element, in a page without a menu of its own. */
   | ({ type: 'menu'; x: number; y: number } & Clicked)
   | { type: 'clipboard'; text: string }
   | FileMessage
@@ -158,7 +158,7 @@ export type Popup = Box &
       }
   );
 
-/** The inputs whose value is chosen in a popup. */
+/** Types of inputs with a popup to choose the value. */
 export const VALUE_INPUTS = ['date', 'month', 'week', 'time', 'datetime-local', 'color'] as const;
 export type ValueInput = (typeof VALUE_INPUTS)[number];
 
@@ -178,7 +178,7 @@ export interface Box {
   readonly height: number;
 }
 
-/** What was right-clicked. */
+/** The right-clicked element. */
 export interface Clicked {
   readonly link: string;
   readonly selected: boolean;

@@ -127,11 +127,11 @@ export function viewerTabs(
         tab.sessionId = sessionId;
         return attached(tab);
       })
-      .catch((error: unknown) => log.debug({ error, tab: id }, 'screencast.tab_not_shown')); // the tab is gone; an event reports that
+      .catch((error: unknown) => log.debug({ error, tab: id }, 'screencast.tab_not_shown')); // the tab is closed; an event reports that
   }
 
   function detach(sessionId: string): void {
-    client.send('Target.detachFromTarget', { sessionId }).catch(() => {}); // it may be gone already
+    client.send('Target.detachFromTarget', { sessionId }).catch(() => {}); // it may be closed
   }
 
   function select(id: string): void {

@@ -25,7 +25,7 @@ export function viewerUploads(viewer: Viewer, mux: Pick<Mux, 'choosesFiles'>, fi
   return {
     take: box.take,
     start({ id, sessionId }: Shown): void {
-      if (sessionId !== undefined) choosers.watch({ targetId: id, sessionId }).catch(() => {}); // the tab is gone
+      if (sessionId !== undefined) choosers.watch({ targetId: id, sessionId }).catch(() => {}); // the tab is closed
     },
   };
 }

@@ -69,7 +69,7 @@ export class Viewer {
     });
   }
 
-  /** Sends a command to a tab. Resolves with nothing if the tab is gone or the command fails. */
+  /** Sends a command to a tab. Resolves with nothing if the tab is closed or the command fails. */
   send<M extends Method>(tab: Shown, method: M, ...args: Arguments<M, []>) {
     return this.ask(tab, record, method, ...args);
   }

@@ -25,7 +25,7 @@ interface Encoder {
   end(): void;
   /** H.264 in fragmented MP4: the part written so far is always playable. */
   readonly output: Readable;
-  /** Settles once, when ffmpeg is gone. */
+  /** Settles once, when ffmpeg has exited. */
   readonly exited: Promise<{ failed: boolean; lastWords: string[] }>;
   kill(): void;
 }

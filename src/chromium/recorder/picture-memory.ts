@@ -3,7 +3,7 @@ import { sessionsBytes } from '../../lib/machine-memory.ts';
 
 /** A project may hold this many times as much as is free: there is always room for the next one. */
 const PART_OF_FREE = 3;
-/** Half of what is left to the service when sessions take all they can, or this part of what sessions may take. */
+/** Half of the memory left to the service when sessions use all they may, or this part of the sessions' memory. */
 const LEAST_BYTES = 512 * 2 ** 20;
 const PART_OF_SESSIONS = 1 / 16;
 

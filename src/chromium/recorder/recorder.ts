@@ -10,7 +10,7 @@ export interface Recording {
   readonly output: Readable;
   /** Ends the recording. The last picture is repeated, so that the video lasts until now. */
   stop(): void;
-  /** Settles once, when the encoder is gone. */
+  /** Settles once, when the encoder has exited. */
   readonly ended: Promise<{ how: 'stopped' | 'session_ended' | 'encoder_failed'; lastWords: string[] }>;
 }
 
@@ -104,7 +104,7 @@ export async function record(engine: Engine, framerate: number, confinement: Con
   return { output: encoder.output, stop: () => end('stopped'), ended };
 }
 
-/** A recording holds up to three pictures: the one that is followed or arrives, the last one, and the one that ffmpeg reads. */
+/** A recording holds up to three pictures: the arriving or followed one, the last one, and the one ffmpeg reads. */
 function takeMemory({ memory }: Pick<Engine, 'memory'>, { pictures: kind, size, close }: Frames): () => void {
   try {
     return pictures.take(memory, 3 * size.width * size.height * (kind === 'pixels' ? 4 : 1));

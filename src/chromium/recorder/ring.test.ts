@@ -22,7 +22,7 @@ function fragment(time: number | bigint, bytes = 1): Buffer {
   return Buffer.concat([box('moof', tfdt), box('mdat', Buffer.alloc(bytes))]);
 }
 
-/** A ring whose encoders write what the test gives. */
+/** A ring with encoders that write the test's data. */
 async function ringOf({ project = memory.group(), budget = pictureMemory(2 ** 30) } = {}) {
   const session = memory.group();
   memory.join(session, project);
@@ -57,7 +57,7 @@ test('nothing is saved before the first fragment', async () => {
   ring.close();
 });
 
-test('a ring keeps at most 2000 fragments and 32 MiB, whatever the encoder writes', async () => {
+test('a ring keeps at most 2000 fragments and 32 MiB of any output of the encoder', async () => {
   const small = await ringOf();
   small.write(Buffer.concat([moov, ...Array.from({ length: 5000 }, (_, i) => fragment(i))]));
   expect(count((await small.ring.save(60))!.file)).toBe(2000);

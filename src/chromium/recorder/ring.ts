@@ -91,7 +91,7 @@ export function keepRing(
     while (tooMuch() || !fits(source)) bytes -= sizeOf(kept.shift()!);
   }
 
-  /** Counts the bytes for the node. A buffer that finds no memory gives up its oldest seconds. */
+  /** Counts the bytes for the node. A buffer without memory drops its oldest seconds. */
   function fits(source: Engine): boolean {
     release?.();
     release = undefined;

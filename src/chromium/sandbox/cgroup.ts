@@ -26,7 +26,7 @@ export interface Cgroups {
   /** The available controllers. */
   readonly controllers: readonly Controller[];
   create(name: string, limits: Limits): Cgroup;
-  /** Kills and removes every group whose name starts with `prefix`. */
+  /** Kills and removes every group with a name that starts with `prefix`. */
   sweep(prefix: string): Promise<string[]>;
 }
 
@@ -166,7 +166,7 @@ function cgroup(version: 'v1' | 'v2', at: Places, freezeMs: number): Cgroup & { 
   const paths = [...new Set(Object.values(at).filter((path) => path !== undefined))];
   const { freezer } = at;
 
-  /** Throws ENOENT or ENODEV when the group is gone. */
+  /** Throws ENOENT or ENODEV when the group is removed. */
   async function setFrozen(frozen: boolean) {
     if (freezer === undefined) throw new Error('no freezer here');
     const what = frozen ? 'frozen' : 'thawed';
@@ -182,7 +182,7 @@ function cgroup(version: 'v1' | 'v2', at: Places, freezeMs: number): Cgroup & { 
   const pids = () => [...new Set(paths.flatMap((path) => numbers(attemptRead(join(path, 'cgroup.procs')))))];
 
   function kill() {
-    // Since Linux 5.14: kills all processes at once, including those forked meanwhile.
+    // Since Linux 5.14: kills all processes at once, including those being forked.
     if (version === 'v2' && paths.every((path) => attempt(() => write(join(path, 'cgroup.kill'), '1')))) return;
     for (const pid of pids()) attempt(() => process.kill(pid, 'SIGKILL'));
     // Under version 1 a frozen process does not die of SIGKILL until it is thawed.

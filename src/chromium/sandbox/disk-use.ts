@@ -14,7 +14,7 @@ export interface DiskUse {
 export interface DiskTaker {
   readonly projectId: string;
   use(): Promise<DiskUse>;
-  /** Resolves when its files are gone. */
+  /** Resolves when its files are removed. */
   end(detail: string): Promise<void>;
 }
 
@@ -26,7 +26,7 @@ const PATH = '/usr/local/bin:/usr/bin:/bin';
 /**
  * Counts the files in a session's directory, and unlinked files that one of its processes keeps open or mapped.
  *
- * `find` walks the directory by open directory descriptors and follows no link: a session that renames things meanwhile
+ * `find` walks the directory by open directory descriptors and follows no link: a session that renames entries during the walk
  * cannot lead it elsewhere. No file's blocks are counted twice; holes are not counted. The walk ends early when it exceeds `most`.
  * Files that are only in transit in a unix socket are not seen; the reserve of the disk covers them.
  */
@@ -86,7 +86,7 @@ async function walk(
 async function unnamed(pids: readonly number[], dev: number): Promise<number> {
   const found = new Map<number, number>();
   for (const pid of pids) {
-    await openFiles(pid, dev, found).catch(() => {}); // the process is gone
+    await openFiles(pid, dev, found).catch(() => {}); // the process has exited
     await mappedFiles(pid, dev, found).catch(() => {});
   }
   return [...found.values()].reduce((sum, bytes) => sum + bytes, 0);

@@ -32,7 +32,7 @@ const BEHIND = 10;
 
 /**
  * Looks at the machine, one look at a time. It runs in a process of its own, since it waits for each program that it starts, and behind
- * what sessions do. Who asks while a look is fresh or under way gets that one.
+ * what sessions do. A caller shares a look that is fresh or under way.
  */
 export function doctor({
   dataDir,

@@ -20,7 +20,7 @@ import { HOME, MOUNTED_ETC, UID } from './mounts.ts';
 
 /**
  * A session's directory. The service owns it: under root the session's user may only walk through it, and a session sees
- * only what is mounted. So the names in it can be trusted, and so can `etc`, which is read-only for sessions. outside.ts handles what a
+ * only its mounts. So the names in it can be trusted, and so can `etc`, which is read-only for sessions. outside.ts handles what a
  * session writes.
  */
 

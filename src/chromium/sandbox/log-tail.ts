@@ -44,7 +44,7 @@ export function logTail(stream: Readable | null): LogTail {
       add(part.slice(0, LONGEST));
     }
   });
-  stream?.on('error', () => {}); // the process is gone; `exited` reports it
+  stream?.on('error', () => {}); // the process has exited; `exited` reports it
 
   const tail = () => (partial.trim() === '' ? [...lines] : [...lines, partial].slice(-LINES));
   return Object.assign(tail, {

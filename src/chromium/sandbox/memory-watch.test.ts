@@ -78,7 +78,7 @@ test('a killed process is reported with its name and size', async () => {
   expect(largest[0]).toEqual(ended[0]);
 });
 
-test('the largest process that is gone is reported as killed by the kernel', async () => {
+test('the largest process that has exited is reported as killed by the kernel', async () => {
   const leader = hog(120);
   const pid = await fullTail(leader);
   let looks = 0;

@@ -4,7 +4,7 @@ import { machineSharedMemory, sharedMemory } from './shared-memory.ts';
 import { withoutOwner } from '../../lib/scope.ts';
 import { turns } from '../../lib/turns.ts';
 
-/** A session whose memory is watched. */
+/** A session with watched memory. */
 interface Watched {
   /** The roots of its process trees. */
   leaders(): readonly number[];
@@ -35,14 +35,14 @@ export interface OutOfMemory {
 }
 
 const EVERY_MS = 1000;
-/** Interval after a process was ended: the others may have grown meanwhile. */
+/** Interval after a process was ended: the others may have grown since. */
 const AGAIN_MS = 100;
 /** The watch takes at most a twentieth of a processor. */
 const SHARE = 20;
 
 /**
  * The kernel counts the processes that it killed and does not name them. So the processes of a session that uses this share of its
- * memory are listed at each check; when the count has risen, the largest listed process that is gone is reported.
+ * memory are listed at each check; when the count has risen, the largest listed process that has exited is reported.
  */
 const NEAR = 0.5;
 const MOST_LISTED = 5;
@@ -55,7 +55,7 @@ interface Seen {
   /** The lists of the last two checks: a process that is killed between the count and the list of one check is in the list before. */
   largest: Task[];
   before: Task[];
-  /** Checks since the count rose while no listed process was gone: a killed process takes a moment to exit. */
+  /** Checks since the count rose while no listed process had exited: a killed process takes a moment to exit. */
   waited: number;
   /** An upper limit of its tmpfs and memfds: the last measured size, and the growth on the whole machine since then. */
   shared: number;
@@ -66,7 +66,7 @@ const sessions = new Map<Watched, Seen>();
 let timer: NodeJS.Timeout | undefined;
 
 /**
- * Reports sessions whose memory ran out. Where a control group limits memory, the kernel ends the largest process and counts that.
+ * Reports sessions that ran out of memory. Where a control group limits memory, the kernel ends the largest process and counts that.
  * Where none does, this watch adds up the memory of each session's processes, its tmpfs and its memfds, and ends the largest processes until
  * the rest fits. It reacts up to a second late.
  */
@@ -148,7 +148,7 @@ async function sizesOf(pids: readonly number[]): Promise<{ pid: number; bytes: n
   return sizes;
 }
 
-/** 0 for a process that is gone, or dead and not waited for yet. */
+/** 0 for a process that has exited, also if it was not reaped yet. */
 function residentOf(pid: number): number {
   try {
     return Number(readFileSync(`/proc/${pid}/statm`, 'latin1').split(' ')[1]) * 4096;
@@ -173,7 +173,7 @@ async function bound(unbounded: readonly Watched[]): Promise<boolean> {
   let ended = false;
   for (const session of unbounded) {
     const seen = sessions.get(session);
-    if (!seen) continue; // over meanwhile
+    if (!seen) continue; // it has ended
     seen.shared += gained;
     const members = membersOf(session.leaders(), machine);
     // An upper bound, since shared memory counts in full for each process. The exact shares cost more to read, so only when this exceeds the limit.
@@ -200,7 +200,7 @@ async function bound(unbounded: readonly Watched[]): Promise<boolean> {
   return ended;
 }
 
-/** What the machine's shared memory has grown by since the last look. What others free meanwhile hides at most the growth of one look. */
+/** Growth of the machine's shared memory since the last look. Memory freed by others hides at most the growth of one look. */
 function gainedShared(): number {
   const now = machineSharedMemory();
   const gained = Math.max(0, now - machineShared);

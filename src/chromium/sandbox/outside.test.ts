@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { move, pinForRemoval, pinSocket, removeFiles, removeTree } from './outside.ts';
 
-/** As soon as one of its files is gone, puts a link in the place of the directory. */
+/** As soon as one of its files is removed, puts a link in the place of the directory. */
 const SWAP = `
   const { readdirSync, renameSync, symlinkSync } = require('node:fs');
   const [, sub, others] = process.argv;
@@ -52,7 +52,7 @@ test.each([
   await expect(readdir(dir)).rejects.toMatchObject({ code: 'ENOENT' });
 });
 
-/** A session's directory, and one of the host's that links lead to. */
+/** A session's directory, and a directory of the host that is the target of links. */
 async function withPlaces(use: (dir: string, host: string) => Promise<void>) {
   const root = await mkdtemp(join(tmpdir(), 'corral-outside-'));
   const [dir, host] = [join(root, 'session'), join(root, 'host')];
@@ -65,7 +65,7 @@ async function withPlaces(use: (dir: string, host: string) => Promise<void>) {
   }
 }
 
-test('files are removed where they are, and not where a link on the way leads to', () =>
+test('files are removed in their directory, and not in the target of a link in the path', () =>
   withPlaces(async (dir, host) => {
     await mkdir(join(dir, 'home/data'));
     await writeFile(join(dir, 'home/data/mark'), '');

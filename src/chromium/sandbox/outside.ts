@@ -203,7 +203,7 @@ export async function makeDirectory(path: string, { uid, gid }: Owner): Promise<
 }
 
 /**
- * Removes a directory whose content a session owns, even while the session runs. Node's `rm` walks by names, and a link put in its path
+ * Removes a directory with content that a session owns, even while the session runs. Node's `rm` walks by names, and a link put in its path
  * leads it out of the directory: in a test it removed 2912 of 3000 files elsewhere. This function walks by open
  * directories, and so does the program that removes larger trees.
  *
@@ -223,7 +223,7 @@ export async function removeTree(path: string, { sandboxed = true } = {}): Promi
 
 /**
  * Removes a tree of ordinary size without a program: starting one blocks the service for some 15 ms. All directories are open at the same
- * time, so a tree with many is left to the program. Returns whether all of it is gone: running processes may still write.
+ * time, so a tree with many is left to the program. Returns whether all of it is removed: running processes may still write.
  */
 async function removeSmall(path: string): Promise<boolean> {
   let [names, directories] = [MOST_NAMES, MOST_DIRECTORIES];

@@ -39,7 +39,7 @@ test('no uid is given twice, by two services on one machine neither, and reserve
   expect(() => two.claim()).toThrow('Every uid of CORRAL_SESSION_UIDS is in use');
 });
 
-test('a released uid is free when its directory is gone', () => {
+test('a released uid is free when its directory is removed', () => {
   const owners = manyOwners(range, { at });
   const dir = `${at}-home`;
   mkdirSync(dir);
@@ -63,7 +63,7 @@ test.runIf(process.getuid?.() === 0)('nor while one of its processes lives', asy
   expect(owners.claim().uid).toBe(uid);
 });
 
-test('claims of a killed service are free when its directories and processes are gone', () => {
+test('claims of a killed service are free when its directories are removed and its processes have exited', () => {
   const dir = `${at}-left`;
   mkdirSync(dir);
   writeFileSync(join(at, '700000'), `4194304 1 ${dir}`); // no process has that number

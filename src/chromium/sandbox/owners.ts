@@ -16,7 +16,7 @@ export interface Owner {
 
 /** An owner that is unique on this machine while its processes or its directory exist. */
 export interface Claim extends Owner {
-  /** Call when its directory and processes are gone or about to go: the uid is free once they are gone. */
+  /** Call when its directory and processes have ended or are about to: the uid is free after that. */
   release(): void;
 }
 
@@ -39,7 +39,7 @@ const DEFAULT_RANGES: readonly UidRange[] = [
   { first: 1_879_100_000, last: 1_879_119_999 },
   { first: 30_000, last: 49_999 },
 ];
-/** A released uid is free when its last process is gone. This is the interval of that check. */
+/** A released uid is free when its last process has exited. This is the interval of that check. */
 const TIDY_MS = 5000;
 
 /**
@@ -85,7 +85,7 @@ export function oneOwner(owner: Owner): Owners {
 
 /**
  * For root: each claim is a file, since several services may run on a machine. It names the claiming process and the directory that
- * belongs to the uid. A claim whose process died is void when the directory is gone and no process has the uid.
+ * belongs to the uid. The claim of a dead process is void when the directory is removed and no process has the uid.
  */
 export function manyOwners(
   range: UidRange,

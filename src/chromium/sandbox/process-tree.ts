@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { turns } from '../../lib/turns.ts';
 
-/** What /proc says about a process; undefined once it is gone. The command's name may hold spaces and brackets: parse after the last bracket. */
+/** A process as /proc describes it; undefined once it has exited. The name may contain spaces and brackets: parse after the last bracket. */
 function stat(
   pid: number,
 ): { state: string; parent: number; group: number; session: number; startTime: string; resident: number } | undefined {
@@ -64,7 +64,7 @@ export async function living(leaders: readonly number[]): Promise<Map<number, st
   return alive;
 }
 
-/** Sends a signal to a process, or with a negative pid to a group. False when the process is gone. */
+/** Sends a signal to a process, or with a negative pid to a group. False when the process has exited. */
 export function signal(pid: number, name: NodeJS.Signals | 0): boolean {
   try {
     process.kill(pid, name);
@@ -78,7 +78,7 @@ export function signal(pid: number, name: NodeJS.Signals | 0): boolean {
 export async function killTree(leader: number, patienceMs = 10_000): Promise<boolean> {
   const end = performance.now() + patienceMs;
   for (let wait = 1; signal(-leader, 'SIGKILL'); wait = Math.min(wait * 2, 50)) {
-    // A zombie that process 1 has not reaped yet still accepts signals, but counts as gone.
+    // A zombie that process 1 has not reaped yet still accepts signals, but counts as exited.
     const alive = [...(await living([leader])).keys()];
     if (alive.length === 0) return true;
     if (performance.now() > end) return false;
@@ -88,7 +88,7 @@ export async function killTree(leader: number, patienceMs = 10_000): Promise<boo
   return true;
 }
 
-/** Resolves when a process is gone, also if it is not a child of the service. False when it still existed after `patienceMs`. */
+/** Resolves when a process has exited, also if it is not a child of the service. False when it still existed after `patienceMs`. */
 export async function gone(pid: number, startedAt: string | undefined, patienceMs = 10_000): Promise<boolean> {
   const end = performance.now() + patienceMs;
   for (let wait = 1; ; wait = Math.min(wait * 2, 50)) {

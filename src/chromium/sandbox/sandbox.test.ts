@@ -41,7 +41,7 @@ describe.runIf(isolation.sandboxed)('inside a session', () => {
     return stdout.trim();
   }
 
-  /** Whether a connection from inside the session succeeds. Only ever to addresses that cannot lead out of its namespace. */
+  /** Whether a connection from inside the session succeeds. Only to addresses inside its namespace. */
   const reach = (host: '127.0.0.1' | '10.0.0.1', port: number) =>
     inside(
       `perl -MIO::Socket::INET -e 'print IO::Socket::INET->new(PeerAddr=>"${host}",PeerPort=>${port},Timeout=>1) ? "open" : "closed"'`,

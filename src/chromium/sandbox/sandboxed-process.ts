@@ -29,7 +29,7 @@ export interface Running {
   readonly pid: number | undefined;
   /** The first process has exited; the others are being ended. Never rejects. */
   readonly ended: Promise<Exit>;
-  /** All processes are gone, the cgroup is removed and `cleanUp` is done. Never rejects. */
+  /** All processes have exited, the cgroup is removed and `cleanUp` is done. Never rejects. */
   readonly exited: Promise<Exit>;
   readonly logTail: LogTail;
   freeze(): Promise<void>;
@@ -61,7 +61,7 @@ export function running(
   // Kept with its start time: another process may have the pid later.
   let process1: { pid: number; startedAt: string | undefined } | undefined;
   const named = init.then((pid) => (process1 = pid === undefined ? undefined : { pid, startedAt: startTime(pid) }));
-  // A stream whose other end died emits an error, and an error without a listener ends the service.
+  // A stream emits an error when its other end dies, and an error without a listener ends the service.
   for (const stream of child.stdio) stream?.on('error', () => {});
 
   const ended = new Promise<Exit>((resolve) => {
@@ -69,7 +69,7 @@ export function running(
     child.once('error', () => resolve({ code: null, signal: null }));
   });
 
-  /** When this is awaited, all writers of the log are gone, so the stream is about to close. */
+  /** When this is awaited, all writers of the log have exited, so the stream is about to close. */
   const lastWords = new Promise((resolve) => child.stderr?.once('close', resolve) ?? resolve(undefined));
 
   const exited = ended.then(async (ending) => {
@@ -146,7 +146,7 @@ export function running(
   };
 }
 
-/** A group that was removed meanwhile has nothing left to freeze or thaw. */
+/** A removed group has nothing to freeze or thaw. */
 function ifOver(error: NodeJS.ErrnoException) {
   if (error.code !== 'ENOENT' && error.code !== 'ENODEV') throw error;
 }

@@ -11,7 +11,7 @@ export const GATEWAY_PORT = 3128;
  * are optional ones to mount within it. `$4` lists listeners as `address,port`; an address that is not loopback is given to `lo`.
  *
  * The first `read` waits until the service has put this process in its cgroup, the second one for the display. Each exits
- * if the service died meanwhile.
+ * if the service has died.
  * A namespace with nothing but `lo` makes navigator.onLine false. Both ends of a veth pair inside, and a default route from
  * one end to the other, make it true and lead nowhere.
  *

@@ -108,7 +108,7 @@ const NETLINK_ROUTE = 0;
  * support for it, so that callers write zeros instead.
  */
 const REFUSALS: Readonly<Record<string, number>> = { fallocate: EOPNOTSUPP };
-/** ioctls that preallocate too: RESVSP, RESVSP64, ZERO_RANGE, and FSSETXATTR, whose hints make one byte take a gigabyte on xfs. */
+/** ioctls that preallocate too: RESVSP, RESVSP64, ZERO_RANGE, and FSSETXATTR, which has hints that make one byte take a gigabyte on xfs. */
 const PREALLOCATION = [0x40305828, 0x4030582a, 0x40305839, 0x401c5820];
 /** ioctls that insert input into a terminal as if it was typed. */
 const TERMINAL_INPUT = [0x5412, 0x541c];
@@ -138,7 +138,7 @@ const ifEqual = when(0x15);
 const ifAtLeast = when(0x35);
 const ifAnyOf = when(0x45);
 
-/** The filter as bubblewrap reads it; undefined on an architecture whose numbers are not known here. */
+/** The filter as bubblewrap reads it; undefined on an architecture with unknown system call numbers. */
 export function assemble(filter: Filter, arch: string = process.arch): Buffer | undefined {
   const machine = architectures[arch];
   if (!machine) return undefined;

@@ -45,7 +45,7 @@ export async function sharedMemory(pids: readonly number[]): Promise<SharedMemor
         seen.add(ino);
         held.set(pid, (held.get(pid) ?? 0) + blocks * BLOCK);
       } catch {
-        // closed meanwhile
+        // already closed
       }
     }
   }
@@ -56,7 +56,7 @@ function descriptorsOf(pid: number): string[] {
   try {
     return readdirSync(`/proc/${pid}/fd`);
   } catch {
-    return []; // gone
+    return []; // exited
   }
 }
 
@@ -75,7 +75,7 @@ async function disksOf(pids: readonly number[]): Promise<number> {
       if (readlinkSync(`/proc/${pid}/root`) !== '/' || namespaces.has(namespace)) continue;
       namespaces.add(namespace);
     } catch {
-      continue; // gone
+      continue; // exited
     }
     for (const path of MEMORY_DISKS) {
       const disk = await memoryDisk(pid, path).catch(() => undefined);

@@ -156,7 +156,7 @@ export function watchBrowser(mux: Mux, { emit, draft }: { emit: Emit; draft: Dra
     },
 
     close() {
-      network.close(); // tells the responses that wait for their body
+      network.close(); // reports the responses that wait for their body
       over = true;
       page.close();
       captcha.close();

@@ -54,7 +54,7 @@ describe.each(Object.keys(addresses) as Kind[])('a %s widget', (kind) => {
     expect(outcomes()).toEqual([result(kind, 'success')]);
   });
 
-  test('that was not touched tells nothing when its page is left', async () => {
+  test('that was not touched reports nothing when its page is left', async () => {
     const { outcomes, captcha, page } = await pageWith(kind, [{}, {}]);
     captcha.navigated(page, 'https://other.test/');
     // Turnstile begins by itself: to leave it is to leave an attempt.
@@ -67,7 +67,7 @@ describe.each(Object.keys(addresses) as Kind[])('a %s widget', (kind) => {
     expect(outcomes()).toEqual([result(kind, 'abandoned')]);
   });
 
-  test('that is being solved tells nothing when its page goes on within the site: it may have been solved', async () => {
+  test('that is being solved reports nothing when its page navigates within the site: it may have been solved', async () => {
     const { outcomes, captcha, page } = await pageWith(kind, [{ focused: true }]);
     captcha.navigated(page, 'https://shop.test/welcome');
     expect(outcomes()).toEqual([]);

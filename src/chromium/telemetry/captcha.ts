@@ -10,7 +10,7 @@ import type { Watch } from './watch.ts';
 interface Widget {
   kind: CaptchaKind;
   page: Target;
-  /** The target and the frame whose document holds the widget, and with it the field for its answer. */
+  /** The target and the frame of the document that holds the widget, and with it the field for its answer. */
   holder: Target;
   holderFrameId: string;
   frameId: string;
@@ -69,7 +69,7 @@ export function widgetAt(url: string): { kind: CaptchaKind; begins: boolean } | 
 
 /**
  * captcha_solve_result, of widgets that are recognised by the address of their frame. Success is an answer in the widget's field, which
- * the widget itself puts there. Failures are what a widget tells the page around it, or that it was not loaded.
+ * the widget itself puts there. Failures are messages of a widget to the page around it, or a widget that was not loaded.
  */
 export function captchaEvents(
   watch: Pick<Watch, 'client' | 'emit' | 'world' | 'captures'>,
@@ -138,9 +138,9 @@ export function captchaEvents(
     }
   }
 
-  /** The widget is gone, and its outcome was not seen. */
+  /** The widget was removed, and its outcome was not seen. */
   function lost(widget: Widget, nextUrl?: string): void {
-    // A page that goes on within its site may do so because the widget was solved: that is not known.
+    // A page may navigate within its site because the widget was solved: that is not known.
     const submits = nextUrl !== undefined && hostOf(nextUrl) === widget.host;
     if (widget.begunAt === undefined || submits) return drop(widget);
     conclude(widget, 'abandoned');
@@ -174,7 +174,7 @@ export function captchaEvents(
         over: false,
       };
       widgets.set(frame.id, widget);
-      // The document is gone, or the page hangs. Another event reports its end.
+      // The document was unloaded, or the page hangs. Another event reports its end.
       follow(widget).catch(() => {});
     },
 

@@ -50,7 +50,7 @@ const id = expect.stringMatching(/^[0-9A-F]{32}$/);
 const here = { session_id: id, target_id: id, target_type: 'page', frame_id: id, loader_id: id, nav_seq: 1 };
 
 describe('a page', () => {
-  test('tells how it loads', async () => {
+  test('reports the steps of its load', async () => {
     const url = `${site.url}/`;
     const { targetId } = await client.page(url);
 
@@ -107,7 +107,7 @@ describe('a page', () => {
     await client.result('Target.closeTarget', { targetId });
   });
 
-  test('tells shifts of its layout', async () => {
+  test('reports layout shifts', async () => {
     const { targetId } = await client.page(`${site.url}/shift`);
     expect(await told('page_layout_shift')).toEqual({
       ...here,
@@ -129,7 +129,7 @@ describe('a page', () => {
 });
 
 describe('the console', () => {
-  test('tells its calls and uncaught exceptions', async () => {
+  test('reports its calls and uncaught exceptions', async () => {
     const { targetId, sessionId } = await client.page(`${site.url}/`);
     await told('page_load', { url: `${site.url}/` });
     await client.evaluate(
@@ -163,7 +163,7 @@ describe('the console', () => {
 });
 
 describe('the network', () => {
-  test('tells redirects, failures and bodies, and no secrets', async () => {
+  test('reports redirects, failures and bodies, and no secrets', async () => {
     const { targetId, sessionId } = await client.page(`${site.url}/`);
     await told('page_load', { url: `${site.url}/` });
     await client.evaluate(
@@ -338,12 +338,12 @@ describe('captchas', () => {
   const hcaptcha = 'https://newassets.hcaptcha.com/captcha/v1/abc/static/hcaptcha.html#frame=checkbox&id=0';
   const recaptcha = 'https://www.google.com/recaptcha/api2/anchor?ar=1&k=key';
   const turnstile = 'https://challenges.cloudflare.com/cdn-cgi/challenge-platform/h/b/turnstile/if/ov2/av0/rcv/abc';
-  /** A widget that tells its page what the test has it emit, as widgets emit of their outcomes. */
+  /** A widget that sends its page the test's messages, as widgets send their outcomes. */
   const widget = `<button>I am human</button><script>onmessage = ({ data }) => parent.postMessage(data, '*')</script>`;
 
   let count = 0;
 
-  /** A page with a widget whose document the test provides: nothing leaves this machine. Its path is its own, to emit its results by. */
+  /** A page with a widget from the test: nothing leaves this machine. Its path is unique, to emit its results by. */
   async function pageWithWidget(address: string) {
     const path = `/captcha/${++count}`;
     const page = await client.page(site.url + path);
@@ -448,7 +448,7 @@ describe('the other clients', () => {
     const holder = await RawClient.open(server.endpoint);
     onTestFinished(() => holder.close());
     await holder.result('Target.setAutoAttach', { autoAttach: true, waitForDebuggerOnStart: true, flatten: true });
-    void client.evaluate(`window.open('/popup'), 1`, sessionId); // answered when the popup goes on
+    void client.evaluate(`window.open('/popup'), 1`, sessionId); // answered when the popup continues
     const isPopup = (params: Data | undefined) =>
       (params?.['targetInfo'] as Data | undefined)?.['openerId'] === targetId;
     const attached = () => holder.events('Target.attachedToTarget').find(({ params }) => isPopup(params))?.params;
@@ -475,7 +475,7 @@ describe('the other clients', () => {
 });
 
 describe('the collector', () => {
-  test('goes on in the next browser, and says so', async () => {
+  test('continues in the next browser, and reports it', async () => {
     collector.browserGone();
     await collector.browserBack(server.mux);
     expect(await told('monitor_disconnected')).toEqual({ reason: 'chrome_restarted' });
@@ -485,7 +485,7 @@ describe('the collector', () => {
     await client.result('Target.closeTarget', { targetId });
   });
 
-  test('tells only the chosen categories, from the change on', async () => {
+  test('reports only the chosen categories, from the change on', async () => {
     const { targetId, sessionId } = await client.page(`${site.url}/`);
     await told('page_load', { url: `${site.url}/` });
     await collector.change(new Set(['network'] as const));

@@ -13,7 +13,7 @@ export interface Collector {
   change(capture: Capture): Promise<void>;
   /** The browser has exited and is being replaced. */
   browserGone(): void;
-  /** Another browser has replaced it: the capture goes on there. */
+  /** Another browser has replaced it: the capture continues there. */
   browserBack(mux: Mux): Promise<void>;
   /** The browser was not replaced: nothing more will be collected. */
   browserLost(): void;

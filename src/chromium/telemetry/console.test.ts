@@ -6,7 +6,7 @@ import type { Watch } from './watch.ts';
 
 type Listener = (params: unknown, sessionId: string) => void;
 
-/** A page whose console calls are captured. */
+/** A page with captured console calls. */
 function page() {
   const listeners = new Map<string, Listener>();
   const told: NewEvent[] = [];

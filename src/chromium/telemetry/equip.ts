@@ -37,7 +37,7 @@ export function equipment({
   return {
     gone: (target: Target) => void enabled.delete(target),
 
-    /** Enables what is missing and disables what is not needed any more. Resolves when the target has confirmed it. */
+    /** Enables missing domains and disables domains that are no longer needed. Resolves when the target has confirmed it. */
     equip(target: Target, capture: Capture): Promise<unknown> {
       const wanted = domainsFor(capture, target.type);
       const had = enabled.get(target) ?? new Set<Domain>();

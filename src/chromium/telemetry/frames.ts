@@ -93,7 +93,7 @@ export function followFrames({ client, mux, bySession, network, page, captcha }:
     async learn(target: Target): Promise<void> {
       const { frameTree } = await client.ask(isFrameTree, 'Page.getFrameTree', {}, target.sessionId);
       const learn = ({ frame, childFrames }: FrameTree) => {
-        // A navigation that was reported meanwhile is newer.
+        // A navigation reported since then is newer.
         if (target.frames.get(frame.id)?.loaderId === undefined) {
           keepFrame(target, frame);
           if (frame.parentId !== undefined) captcha.framed(frame, target, frame.parentId);

@@ -19,7 +19,7 @@ export interface Request {
   response: Answer | undefined;
   /** When the head of the response arrived. */
   headTimestamp?: number;
-  /** False for what a page can be idle with: streams that stay open, and scripts of workers, whose end Chromium does not always tell. */
+  /** False for what a page can be idle with: streams that stay open, and scripts of workers: Chromium does not always report their end. */
   counts: boolean;
 }
 

@@ -24,7 +24,7 @@ const BUSY_MS = 1000;
 export function networkEvents(watch: Watch, proxy: Endpoint | undefined) {
   const { client, targets, emit } = watch;
   /**
-   * By page, and not by target: Chromium tells the request for a frame's document in the page's process, and its end in the frame's. The
+   * By page, and not by target: Chromium reports the request for a frame's document in the page's process, and its end in the frame's. The
    * script of a shared worker ends outside of the page; such a request's id is unique in the browser.
    */
   const requests = openRequests();
@@ -135,7 +135,7 @@ export function networkEvents(watch: Watch, proxy: Endpoint | undefined) {
       settleIdle(page);
     },
 
-    /** A target is gone: its requests ended with it. */
+    /** A target was closed: its requests ended with it. */
     gone(target: Target): void {
       idle.busy(target);
       // A page may close with thousands of requests.

@@ -88,7 +88,7 @@ export function openRequests() {
     isBusy: (root: Target) => counting.has(root),
     /** Those of a page that count. */
     counted: (root: Target): Iterable<Request> => counting.get(root) ?? [],
-    /** Those whose latest event came from this target. They are forgotten. */
+    /** Removes and returns the requests with their latest event from this target. */
     takeAll(target: Target): Request[] {
       const own = [...(byTarget.get(target) ?? [])];
       for (const [key] of own) remove(key);

@@ -8,7 +8,7 @@ const SETTLED_MS = 1000;
 /** How long a new tab may take to say where it goes, before it is reported without an address. */
 const OPENING_MS = 1000;
 
-/** What is known of a page's document. */
+/** The known state of a page's document. */
 interface Progress {
   domContentLoaded: boolean;
   loaded: boolean;

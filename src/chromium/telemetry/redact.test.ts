@@ -5,7 +5,7 @@ const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('bas
 const webToken = `${part({ alg: 'HS256' })}.${part({ sub: 's' })}.c2lnbmF0dXJl`;
 
 describe('headers', () => {
-  test('credentials and cookies are cut, whatever the case of their name', () => {
+  test('credentials and cookies are cut, with names in any case', () => {
     const secret = {
       Authorization: 's3',
       'proxy-authorization': 's3',

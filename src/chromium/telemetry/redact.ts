@@ -21,7 +21,7 @@ const secretHeaders = new Set([
 ]);
 
 /**
- * A JSON Web Token, wherever it stands: the `base_url` of a session has one in its path. Its first two parts are JSON objects. The search
+ * A JSON Web Token, at any place: the `base_url` of a session has one in its path. Its first two parts are JSON objects. The search
  * begins where a word does, or after an escaped character: from every letter, a hostile page could make it take long.
  */
 const webTokens = /(?:(?<![\w-])|(?<=%[\dA-Fa-f]{2}))eyJ[\w-]{6,}\.eyJ[\w-]{2,}\.[\w-]*/g;
@@ -92,7 +92,7 @@ export function cutBytes(text: string, bytes: number): string {
   return cut.subarray(0, wholeUtf8(cut) ?? bytes).toString();
 }
 
-/** For texts of pages that have no limit of their own. What was cut is not kept in memory. */
+/** For texts of pages that have no limit of their own. The cut part is not kept in memory. */
 export function cutText(text: string, length: number): string {
   return text.length > length ? `${beginningOf(text, length)}…` : text;
 }

@@ -60,7 +60,7 @@ export function screenshots(watch: Watch, mux: Mux) {
         emit({ type: 'monitor_screenshot', from: 'Page.captureScreenshot', data: { png } });
       }
     } catch {
-      // The page closed or hangs; the next picture is of another, or of the same when it goes on.
+      // The page closed or hangs; the next picture is of another page, or of this one when it responds.
     } finally {
       taking = false;
       plan(again ? takenAt + APART_MS : Date.now() + PERIOD_MS);

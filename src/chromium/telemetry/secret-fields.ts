@@ -63,7 +63,7 @@ interface Change {
 }
 
 /**
- * A text with a change after each name that has one. The search goes on after the change; without one it goes on inside of the name, since
+ * A text with a change after each name that has one. The search continues after the change, or without one inside the name, since
  * what a page wrote around it need not be what it looks like.
  */
 function rewritten(text: string, names: RegExp, changeOf: (name: string, at: number) => Change | undefined): string {

@@ -5,7 +5,7 @@ import type { Watch } from './watch.ts';
 
 const FROM = 'PerformanceTimeline.timelineEventAdded';
 
-/** page_layout_shift and page_lcp. Chromium tells their times in seconds, clients read milliseconds. */
+/** page_layout_shift and page_lcp. Chromium reports their times in seconds, clients read milliseconds. */
 export function timelineEvents({ client, targets, emit, captures }: Watch, onShift: (target: Target) => void) {
   client.on(FROM, isTimelineEvent, ({ event }, sessionId) => {
     const target = targets.get(sessionId);

@@ -241,7 +241,7 @@ export async function readReport(from: AsyncIterable<Buffer>, take: (piece: Buff
   return Value.Check(Report, report) ? report : undefined;
 }
 
-/** A pipe whose program is killed breaks off. Why it was killed is known elsewhere. */
+/** A pipe breaks off when its program is killed. The reason is reported elsewhere. */
 async function* untilBroken(from: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   try {
     yield* from;

@@ -23,14 +23,14 @@ import { answerNames, NAMES } from './names.ts';
 
 /**
  * A cell: a sandbox for code of a deployment. It is the sandbox of a session's browser, with the same limits. Its way to the network is a
- * gateway, and listeners that lead to this service.
+ * gateway, and listeners for this service.
  */
 interface Cell {
   readonly toCommand: Writable;
   readonly fromCommand: Readable;
   /** Its first process has exited; the others are being ended. */
   readonly ended: Promise<Exit>;
-  /** Every process is gone and all its lines were handed over. The directory remains. Never rejects. */
+  /** Every process has exited and all lines were passed on. The directory remains. Never rejects. */
   readonly exited: Promise<Exit>;
   /** What the service did to it, such as ending it for lack of memory: a sentence. */
   complaint(): string | undefined;
@@ -41,9 +41,9 @@ interface Cell {
 }
 
 interface CellOptions {
-  /** Whose code runs in it. */
+  /** The owner of the code that runs in it. */
   readonly projectId: string;
-  /** Its directory. What is in `home` already is given to its user. */
+  /** Its directory. Files already in `home` are given to its user. */
   readonly dir: string;
   readonly command: readonly string[];
   readonly isolation: Isolation;
@@ -102,7 +102,7 @@ export async function openCell(options: CellOptions): Promise<Cell> {
     const run = running(process, cgroup, async () => {
       for (const close of closers) await close();
       place.close();
-      owner.release(); // free once the directory is gone
+      owner.release(); // free once the directory is removed
     });
     undo(() => run.stop());
     cutLines(process.child.stderr, options.onLine);

@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 /** The most of a line that is kept, in characters. */
 export const LONGEST_LINE = 64 * 1024;
 
-/** What is read in one window of time: characters, and a price for each line. A program that prints without end gets no more of the service. */
+/** The limit for output in one window of time: characters, and a price for each line. It bounds the work for an endless output. */
 const WINDOW_MS = 100;
 const MOST_IN_WINDOW = 2 ** 18;
 const PRICE_OF_LINE = 50;

@@ -2,7 +2,7 @@ import type net from 'node:net';
 import { loopPace, nextTurn } from '../../lib/turns.ts';
 import type { Listener } from '../sandbox/mounts.ts';
 
-/** Where a cell asks for names that its `etc/hosts` cannot list. No listener that leads to a server has this address. */
+/** The DNS server of a cell, for names that its `etc/hosts` cannot list. No other listener has this address. */
 export const NAMES: Listener = { address: '127.64.1.1', port: 53 };
 
 /** Every name that ends like this has this address. */

@@ -1,6 +1,6 @@
 import { GATEWAY_PORT } from '../sandbox/scripts.ts';
 
-/** The environment that leads programs to the gateway, as arguments of `env`. `direct` are hosts that have listeners. */
+/** The environment that makes programs use the gateway, as arguments of `env`. `direct` are hosts that have listeners. */
 export function proxied(direct: readonly string[]): string[] {
   const gateway = `http://127.0.0.1:${GATEWAY_PORT}`;
   const hosts = direct.join(',');

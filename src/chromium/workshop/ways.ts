@@ -13,8 +13,8 @@ export interface Way {
  * The ways to these URLs, one for each host and port. The URL is the same inside as outside, so that the addresses in the service's
  * answers work there too, and TLS ends where it ends outside. A name gets a loopback address of its own, since two may have the same port.
  *
- * The hosts of sessions (`https://*.sessions.example.com`) have one way together. Their DNS leads any label to the same server. Without TLS
- * that server can be this one, at `here`, since the request itself has the name.
+ * The hosts of sessions (`https://*.sessions.example.com`) have one way together. Their DNS resolves any label to the same server. Without
+ * TLS that server can be this one, at `here`, since the request itself has the name.
  */
 export function waysTo(urls: Iterable<string>, here?: string): Way[] {
   const ways = new Map<string, Way>();

@@ -15,7 +15,7 @@ import { outcomeOf, readReports, type Outcome } from './worker-reports.ts';
 
 /** A process that runs the actions of one deployment, one at a time. */
 export interface Worker {
-  /** Never rejects. A worker that ends meanwhile fails the action. */
+  /** Never rejects. If the worker ends, the action fails. */
   run(
     action: { id: string; app: string; action: string; payload: string | null },
     onLine: (line: string) => void,
@@ -23,7 +23,7 @@ export interface Worker {
   readonly runs: number;
   /** False from the moment its process has ended. */
   readonly alive: boolean;
-  /** Whether it has a listener for each node that there is now: addresses of sessions may lead to any. */
+  /** Whether it has a listener for each node that there is now: addresses of sessions may belong to any node. */
   readonly current: boolean;
   /** Resolves when it has ended, for any reason. */
   readonly gone: Promise<void>;
@@ -79,7 +79,7 @@ export function workerStarter({
     await workbench.ready();
     const reached = urls();
     const ways = waysTo(reached, here());
-    // With the port: no listener leads to another port of the same host. Not every client understands a port after the end of a name.
+    // With the port: no listener connects to another port of the same host. Not every client understands a port after the end of a name.
     const direct = ways.map(({ name, target }) =>
       name?.startsWith('*') ? name.slice(1) : `${target.host}:${target.port}`,
     );

@@ -17,7 +17,7 @@ const clickRoles = new Set([
 ]);
 export const buttonTypes: ReadonlySet<string> = new Set(['submit', 'button', 'reset', 'image']);
 
-/** Elements whose text is not part of the page's text. */
+/** Elements with text that is not part of the page's text. */
 export const silentTags: ReadonlySet<string> = new Set([
   'script',
   'style',

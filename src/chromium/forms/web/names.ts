@@ -26,7 +26,7 @@ export function said(element: Element, name: string, most = 200): string | undef
 
 interface TextOptions {
   most: number;
-  /** Elements whose text is left out. */
+  /** Elements that are left out of names. */
   skip?: ((element: Element) => boolean) | undefined;
   /** With the alternative texts of pictures. */
   names?: boolean;

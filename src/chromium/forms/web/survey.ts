@@ -54,7 +54,7 @@ export function survey(): { controls: Element[]; runs: Run[]; truncated: boolean
     readRuns(element, { pointer, control: around.control || isOne }, depth, isOne && tag !== 'label');
   }
 
-  /** `isNamed`: the element is a link or a button, whose text is its name and no run of its own. */
+  /** `isNamed`: the element is a link or a button: its text is its name and no separate run. */
   function readRuns(element: Element, inside: Around, depth: number, isNamed: boolean): void {
     let run = { text: '', own: false };
     const flush = () => {

@@ -63,7 +63,7 @@ async function fill(archive: NewZip, root: string, under: string, gone: AbortSig
     } else if (found.isFile()) {
       archive.addReadStreamLazy(inside, options, (opened) => {
         const content = createReadStream(path);
-        // Opened before it is added: a file that is gone or unreadable must not end the whole process.
+        // Opened before it is added: a deleted or unreadable file must not end the whole process.
         content.once('open', () => opened(null, content));
         content.once('error', (error) => opened(error, undefined as never));
       });

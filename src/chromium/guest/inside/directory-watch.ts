@@ -149,7 +149,7 @@ export class DirectoryWatch {
     try {
       for await (const { name } of await opendir(dir)) names.add(name);
     } catch {
-      return; // the directory is gone; its parent's watch reports it
+      return; // the directory is removed; its parent's watch reports it
     }
     for (const name of names) {
       if (announce) await this.#compare(dir, name);

@@ -256,7 +256,7 @@ export class Inotify {
       const those =
         wd === -1 ? new Set([...this.#listeners.values()].flatMap((some) => [...some])) : this.#listeners.get(wd);
       for (const listener of those ?? []) listener({ mask, cookie, name });
-      if (mask & IN.IGNORED) this.#listeners.delete(wd); // the directory is gone, and the watch with it
+      if (mask & IN.IGNORED) this.#listeners.delete(wd); // the directory is removed, and the watch with it
     }
   }
 }

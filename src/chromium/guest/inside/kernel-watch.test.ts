@@ -6,7 +6,7 @@ import type { FileEvent } from './directory-watch.ts';
 import { IN, type Inotify, type Listener } from './inotify.ts';
 import { KernelWatch } from './kernel-watch.ts';
 
-/** A kernel whose reports arrive on request. */
+/** A kernel that reports when the test says so. */
 async function watching(late: { mask: number; name: string }[]) {
   const dir = mkdtempSync(join(tmpdir(), 'corral-kernel-'));
   let tell!: Listener;

@@ -118,7 +118,7 @@ export class KernelWatch {
         if (!isIncoming(entry.name)) await this.#find(one, entry.name, entry.isDirectory(), announce);
       }
     } catch {
-      return; // it is gone again, which the kernel reports, or may not be read
+      return; // it was removed, which the kernel reports, or may not be read
     }
     if (!announce) return;
     for (const [name, isDir] of one.entries) if (!there.has(name)) this.#remove(one, name, isDir, 'DELETE');
@@ -143,7 +143,7 @@ export class KernelWatch {
       await this.#watch(one);
     } catch (error) {
       parent.below.delete(name);
-      // Any other error means that it is gone again, became something else, or may not be read.
+      // Any other error means that it was removed, became something else, or may not be read.
       if ((error as { code?: string }).code === 'too_many_watches') this.#say('OVERFLOW', parent, name, true);
       return;
     }

@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream';
 import type { Stream } from '../channel.ts';
 
-/** Connects a socket inside the session to a stream of the service, until either is gone. */
+/** Connects a socket inside the session to a stream of the service, until either is closed. */
 export async function relay(socket: Duplex, stream: Stream): Promise<void> {
   socket.on('error', () => {});
   socket.once('close', () => stream.reset());

@@ -32,7 +32,7 @@ const amaro = createRequire(import.meta.url)('amaro') as {
 const socket = new Socket({ fd: 3, readable: true, writable: true });
 const say = process.send?.bind(process);
 let connected: Promise<Browser> | undefined;
-/** Directs downloads to where this Playwright looks for them. For each run, since any client that connects meanwhile directs them elsewhere. */
+/** Directs downloads to where this Playwright looks for them. For each run, since any client that connects directs them elsewhere. */
 let takeDownloads = () => {};
 /** The code has closed the browser, that is, this connection to it. There is no other connection. */
 let spent = false;

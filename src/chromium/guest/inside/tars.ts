@@ -55,7 +55,7 @@ async function unpack(_: Args<'unpack'>, stream: Telling<'unpack'>): Promise<voi
   await stream.json({});
 }
 
-/** Refuses names and links that lead out of the archive, and special files. */
+/** Refuses names and links that point outside of the archive, and special files. */
 async function refuse(path: string): Promise<void> {
   const { child, ended } = run(['-I', 'zstd', '--quoting-style=escape', '-P', '-tvf', path]);
   let rest = '';

@@ -1,6 +1,6 @@
 import { readFileSync, readdirSync } from 'node:fs';
 
-/** What is left of a process and everything it started: its descendants, and the members of its kernel session. */
+/** The remains of a process and everything it started: its descendants, and the members of its kernel session. */
 interface Member {
   pid: number;
   parent: number;
@@ -25,7 +25,7 @@ export function members(leader: number): Member[] {
   return [...those];
 }
 
-/** Signals each of them. They need not be stopped first: children forked meanwhile are found the next time. */
+/** Signals each of them. They need not be stopped first: children forked in between are found the next time. */
 export function signalTree(leader: number, signal: NodeJS.Signals): number {
   const those = members(leader);
   for (const { pid } of those) tell(pid, signal);
@@ -63,7 +63,7 @@ function look(pid: number): Member | undefined {
 function tell(pid: number, signal: NodeJS.Signals) {
   try {
     process.kill(pid, signal);
-  } catch {} // gone
+  } catch {} // exited
 }
 
 function text(path: string): string {

@@ -100,7 +100,7 @@ async function watch_events({ watch_id }: Args<'watch_events'>, stream: Telling<
   }
 }
 
-/** The directory is gone, or the watch was stopped: past events can still be read. */
+/** The directory was removed, or the watch was stopped: past events can still be read. */
 function end(id: string) {
   const one = watches.get(id);
   if (!one || one.over) return;

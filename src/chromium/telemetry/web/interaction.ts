@@ -1,7 +1,7 @@
 /**
  * Runs in an isolated world of every document, so pages see neither it nor its binding. It must not throw: clients with Runtime enabled
  * would receive the exception. Text that is typed into password fields, fields for one-time codes and fields with hidden text is not
- * captured, nor are keys whose field is in a closed shadow tree and cannot be seen.
+ * captured, nor are keys for fields that are hidden in a closed shadow tree.
  */
 import type { InteractionReport } from '../interaction-report.ts';
 

@@ -14,7 +14,7 @@ import { unzip } from './unzip.ts';
  * Builds a deployment, in a sandbox: it unpacks the source unless it was fetched (fetch.ts), installs the packages, turns TypeScript into JavaScript and reads which apps
  * and actions there are. It reads the job on descriptor 3, a line of JSON. On descriptor 4 it writes one line of JSON about the result, and after it the
  * built directory as a compressed tar. What it prints is the build's log. It ends when descriptor 3 is closed: by then the service has read
- * everything, which would be lost if the process were gone first.
+ * everything, which would be lost if the process exited first.
  */
 interface Job {
   entrypoint: string;
@@ -29,7 +29,7 @@ interface Job {
 /** A reason that the user can act on. */
 class Unfit extends Error {}
 
-/** What is used of esbuild. It is loaded when TypeScript is compiled, so that only such a build needs it. */
+/** The used part of esbuild. It is loaded when TypeScript is compiled, so that only such a build needs it. */
 interface Esbuild {
   build(options: object): Promise<{ errors: readonly unknown[] }>;
 }

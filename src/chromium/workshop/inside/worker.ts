@@ -15,7 +15,7 @@ type Order =
 
 const mostOutput = 4.5 * 2 ** 20;
 const out = new Socket({ fd: 4, readable: false, writable: true });
-out.on('error', () => process.exit(1)); // the service is gone
+out.on('error', () => process.exit(1)); // the service has exited
 const report = (said: object) => void out.write(`${JSON.stringify(said)}\n`);
 
 let apps: Listed[] = [];
