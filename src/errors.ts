@@ -13,7 +13,7 @@ import { sessionErrors } from './errors/sessions.ts';
 
 /**
  * Every error of this service, by room. A code is part of the API: codes may be added, never renamed. Messages are
- * for the person who sent the request, in the words of the API reference. `docs/errors.md` is this table; `npm run check`
+ * for the sender of the request, in the words of the API reference. `docs/errors.md` is this table; `npm run check`
  * compares the two.
  */
 const catalogue = {

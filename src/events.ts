@@ -8,7 +8,7 @@ export interface Events {
   'session.started': { sessionId: string; replayBufferSeconds: number | undefined };
   /** A pool's session was taken back from its holder. */
   'session.returned': { sessionId: string };
-  /** The session's browser and all its resources are gone. */
+  /** The session's browser has exited and all its resources are released. */
   'session.ended': { sessionId: string; projectId: string; poolId: string | null; reason: string };
   /** Sessions that start with the profile get another version from now on. */
   'profile.saved': { profileId: string };

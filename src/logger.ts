@@ -50,7 +50,7 @@ export function prettyLines(out: { write(text: string): unknown }, colour: boole
         ...(pairs.length > 0 ? [paint('2', pairs.join(' '))] : []),
         ...(reason === undefined ? [] : [`error=${inWords(reason)}`]),
       ];
-      // The stack is for faults. What is only worth a warning is explained by its message.
+      // The stack is for faults. For a warning, the message is enough.
       const lines = level === 'error' && typeof stack === 'string' ? [words.join('  '), stack] : [words.join('  ')];
       out.write(`${lines.join('\n')}\n`);
     },

@@ -16,7 +16,7 @@ async function main() {
   const colour = process.stderr.isTTY && process.stderr.hasColors(); // it heeds NO_COLOR
   const logger = openLogger(config.logLevel, pretty ? prettyLines(process.stderr, colour) : undefined);
   for (const sentence of unknownSettings()) logger.warn({ sentence }, 'settings.unknown');
-  // A log that cannot be written (its reader is gone, its disk is full) loses lines. The service continues.
+  // A log that cannot be written (its reader has exited, its disk is full) loses lines. The service continues.
   for (const output of [process.stdout, process.stderr]) output.on('error', () => {});
   const ending = new AbortController();
   // The second signal means "at once". A fault while the service closes gives it time to close the rest.

@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => server?.close());
 
-test('a request in whose work the service fails is answered with 500, also after its body was read', async () => {
+test('a request is answered with 500 when the service fails while handling it, also after its body was read', async () => {
   const body = JSON.stringify({ some: 'body' });
   const headers = { authorization: 'Bearer key', 'content-type': 'application/json' };
   const answer = await fetch(`${url}/waits`, { method: 'POST', body, headers });

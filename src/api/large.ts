@@ -16,7 +16,7 @@ const LARGE = 64 * 1024;
 const SLICE = 64 * 1024;
 const NOTHING = Buffer.alloc(0);
 
-/** Requests whose bodies were weighed while they arrived. */
+/** Requests with bodies that were weighed on arrival. */
 const weighed = new WeakSet<FastifyRequest>();
 
 /** A large body, which is counted until the connection is closed and nothing in the service uses the body any more. */
@@ -38,7 +38,7 @@ export const memoryOf = ({ project, caller, clientIp }: FastifyRequest): Group =
 /**
  * A body that is read whole. When the memory budget is used up, its sender is paused; a sender that stalls while others
  * wait is cut off. It is counted twice until it is parsed, for its text and for the parsed value, and then once until the request is
- * answered. A body whose client has disconnected is counted until its handler is over: many of them could wait for their turns in a
+ * answered. The body of a disconnected client is counted until its handler ends: many of them could wait for their turns in a
  * session. JSON is weighed as it arrives: parsing it is one piece of work, which may not take long.
  */
 export function countedBody(request: FastifyRequest, reply: FastifyReply, payload: Readable): Readable {

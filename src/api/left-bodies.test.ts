@@ -25,7 +25,7 @@ beforeAll(async () => {
 });
 afterAll(() => server?.close());
 
-/** Sends a request whose client disconnects as soon as all of it is sent. */
+/** Sends a request and disconnects as soon as all of it is sent. */
 async function left(path: string, body: string): Promise<void> {
   const socket = connect(port, '127.0.0.1');
   socket.on('error', () => {});

@@ -183,7 +183,7 @@ export async function httpServer(options: {
   return app;
 }
 
-/** A request in whose work the service has failed is answered with 500, or its answer is cut off. */
+/** If the service fails while handling a request, it answers with 500, or cuts off the answer that it has begun. */
 function ownerOf(request: FastifyRequest, reply: FastifyReply): Owner {
   return {
     kind: 'request',

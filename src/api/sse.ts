@@ -23,7 +23,7 @@ export interface EventStream {
   readonly closed: AbortSignal;
 }
 
-/** What is sent when the stream has been silent for a while. */
+/** The heartbeat of a silent stream. */
 export type Heartbeat = { everyMs: number; event: () => unknown } | { everyMs: number; comment: string };
 
 const everyMs = 15_000;
@@ -33,7 +33,7 @@ const jsonHeartbeat: Heartbeat = {
   event: () => ({ event: 'sse_heartbeat', timestamp: new Date().toISOString() }),
 };
 
-/** For streams whose events have a format without heartbeats. */
+/** For event formats without heartbeats. */
 export const commentHeartbeat: Heartbeat = { everyMs, comment: 'still here' };
 
 /** The stream ends when `until` aborts or its source ends. */

@@ -88,7 +88,7 @@ async function trySocket(path: string): Promise<void> {
   }
 }
 
-/** What is wrong, and what to do, by the code of the error. */
+/** Cause and remedy by error code. */
 const databaseReasons: Record<string, readonly [string, string]> = {
   ECONNREFUSED: ['nothing listens there', 'Start the server, or correct host and port.'],
   ENOTFOUND: ['its host has no address', 'Correct the name.'],

@@ -48,7 +48,7 @@ test('no secret is shown', () => {
   expect(shown['DATABASE_URL']).toMatchObject({ value: 'postgres://***@db/corral?password=***' });
 });
 
-test('a setting whose name sounds like a secret is one', () => {
+test('a setting with the name of a secret is marked as secret', () => {
   const sounding = Object.values(settings).filter(({ name }) => /KEY|SECRET|TOKEN|PASSWORD|HEADERS/.test(name));
   expect(sounding.filter(({ secret }) => !secret).map(({ name }) => name)).toEqual([]);
 });

@@ -46,7 +46,7 @@ async function openOtlp({ config, store, events, opened, log }: Ground) {
   };
 }
 
-/** What is served below a session's base_url has no name in the reference. */
+/** Routes below a session's base_url have no name in the reference. */
 const byToken = /^\/browser\/kernel\/:token\/(.+)$/;
 const namesByToken: Record<string, string> = { curl: 'browserCurl', 'curl/raw': 'browserCurlRaw' };
 
@@ -65,7 +65,7 @@ export function reportCalls(http: Server, rooms: Reported) {
   http.addHook('onResponse', async (request, reply) => {
     const operationId = operationOf(request);
     if (!operationId || !rooms.telemetry().anyCaptures('control')) return;
-    const journal = await journalOf(request).catch(() => undefined); // the session may be gone by now
+    const journal = await journalOf(request).catch(() => undefined); // the session may have ended
     const { id: requestId } = request;
     journal?.add(apiCall({ requestId, operationId, status: reply.statusCode, durationMs: reply.elapsedTime }));
   });

@@ -9,7 +9,7 @@ export class NodesDisagree extends Error {
 type Side = Pick<NodeRow, 'id' | 'version' | 'keys'>;
 type Other = Side & Pick<NodeRow, 'internal_url' | 'silent_ms'>;
 
-/** Refuses when a present node does not fit. Nodes that are silent for too long do not count: they are gone. */
+/** Refuses when a present node does not fit. Nodes that are silent for too long count as dead. */
 export function refuseStrangers(self: Side, nodes: readonly Other[]): void {
   for (const node of nodes) {
     if (node.id === self.id || node.silent_ms >= lostAfterMs) continue;

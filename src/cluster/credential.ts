@@ -73,6 +73,6 @@ const digestOf = (body: string) => createHash('sha256').update(body).digest('bas
 const bind = ({ method, url, headers = {} }: Journey) =>
   digestOf(JSON.stringify([method, url, headers['content-type'] ?? '']));
 
-/** Clients and libraries send either a length of 0 or none, so both count as 0. Null: a chunked body, whose length is not known yet. */
+/** Clients and libraries send either a length of 0 or none, so both count as 0. Null: a chunked body, which has no known length yet. */
 const lengthOf = ({ headers = {} }: Journey) =>
   headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : null;

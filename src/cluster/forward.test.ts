@@ -16,7 +16,7 @@ afterEach(async () => {
   for (const close of open.splice(0).reverse()) await close();
 });
 
-/** A node whose answers a test sets, and the server of another node that sends everything there. */
+/** A node that returns the test's answers, and the server of another node that forwards everything to it. */
 async function twoNodes(answer: (request: IncomingMessage, response: ServerResponse) => unknown, bodySeconds = 60) {
   const owner = createServer((request, response) => void answer(request, response));
   owner.listen(0, '127.0.0.1');
@@ -119,7 +119,7 @@ test('an answer begins before its first byte of body: events may be long in comi
   await response.body!.cancel();
 });
 
-test('a client that hangs up, in the middle of a request or of an answer, is gone for the other node too', async () => {
+test('a client that hangs up, in the middle of a request or of an answer, is disconnected for the other node too', async () => {
   let came = 0;
   let left = 0;
   const { url, headers } = await twoNodes((request, response) => {

@@ -22,7 +22,7 @@ export function wayTo(internalUrl: string) {
   return {
     internalUrl,
     origin,
-    /** Aborts when the node is gone. */
+    /** Aborts when the node is lost. */
     gone: gone.signal,
 
     /** Forwards a client's request as it arrives, and resolves when the response begins. */

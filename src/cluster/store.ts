@@ -57,7 +57,7 @@ export function nodeStore(db: Db) {
     },
 
     /**
-     * Sends a heartbeat and reads all nodes. `standing` is false when the row is gone: this node was declared dead, and its
+     * Sends a heartbeat and reads all nodes. `standing` is false when the row was removed: this node was declared dead, and its
      * sessions were settled. The row's lock decides between this and `takeSilent`: the first one wins.
      */
     async beat(

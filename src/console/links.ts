@@ -49,7 +49,7 @@ export function consoleLinks(room: {
       const owner = ownerOf(code);
       const refusal = wrongCodes.refusal(from);
       if (refusal && !(await codes()).has(owner)) throw refusal;
-      // In one transaction: a code whose key could not be made still works.
+      // In one transaction: if the key cannot be created, the code still works.
       const created = await db.transaction(async (tx) => {
         const link = await openLink(secrets, owner, tx);
         const taken = link !== undefined && (await linkStore(tx).take(owner));

@@ -21,7 +21,7 @@ interface WebAnswer {
 }
 
 /**
- * Serves the files of the folder, which is listed once: other names are not served, so no path leads out of it.
+ * Serves the files of the folder, which is listed once: other names are not served, so no path reaches outside of it.
  * `frames` are the origins of live views: those of other nodes differ from the page's own.
  */
 export function consoleWeb({ folder = builtConsole, frames }: { folder?: string; frames: () => readonly string[] }) {

@@ -17,7 +17,7 @@ const mostValues = 100;
 const mostCharacters = 100_000;
 const mostCredentials = 10_000;
 
-/** Writes a credential's row together with what is sealed for it, and opens the seals. */
+/** Writes a credential's row together with its sealed values, and opens the seals. */
 export function credentialContents({ db, secrets }: { db: Db; secrets: Secrets }) {
   async function insert(projectId: string, request: CreateCredential): Promise<CredentialRow> {
     const totp = request.totp_secret ? parseTotp(request.totp_secret) : undefined;
@@ -86,7 +86,7 @@ export function credentialContents({ db, secrets }: { db: Db; secrets: Secrets }
     return text === undefined ? undefined : (JSON.parse(text) as Totp);
   }
 
-  /** False when it is gone already. */
+  /** False when it was already removed. */
   async function remove(id: string): Promise<boolean> {
     return db.transaction(async (tx) => {
       // The row first, as a change locks it first: in another order the two would wait for each other.

@@ -50,13 +50,13 @@ describe('an address of an item', () => {
     ['https://shop.example@evil.example', 'shop.example'],
     ['android://hash@com.shop', 'com.shop'],
     ['http://localhost:3000/', 'localhost:4000'],
-    ['https://shop.example', 'http://shop.example'], // what is sent there can be read on its way
+    ['https://shop.example', 'http://shop.example'], // sent without encryption
     ['https://shop.example:8443', 'https://shop.example'],
     ['', 'shop.example'],
   ])('%s does not fit %s', (address, domain) => expect(fit(address, domain)).toBe(0));
 });
 
-test('addresses name a page by its origin, whatever follows it', () => {
+test('addresses name a page by its origin, without the rest', () => {
   const addresses = ['https://shop.example/login', '*.pay.example'];
   expect(namesSite(addresses, `https://shop.example/oauth?state=${'x'.repeat(5000)}`)).toBe(true);
   expect(namesSite(addresses, 'https://eu.pay.example/')).toBe(true);

@@ -50,7 +50,7 @@ function namedSite(address: string): NamedSite | undefined {
 }
 
 function fitOf(item: NamedSite, site: Site): number {
-  // What is written for https is not sent where others can read it.
+  // Values for https are not sent without encryption.
   if (item.scheme === 'https:' && site.scheme === 'http:') return 0;
   const port = site.port ?? (site.scheme && ownPort[site.scheme]);
   if (item.port !== undefined && port !== undefined && item.port !== port) return 0;

@@ -107,7 +107,7 @@ export function credentialLookup({
       return provider === undefined ? undefined : { provider, ...rest };
     },
 
-    /** The one-time code of this moment; its `counter` tells whether it was used already. */
+    /** The one-time code of this moment; its `counter` shows whether it was used already. */
     async totpCode(wanted: Wanted): Promise<TotpCode | undefined> {
       const { totp } = await resolve(wanted);
       return totp && totpCode(totp, now());

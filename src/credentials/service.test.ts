@@ -63,7 +63,7 @@ describe('a credential', () => {
     expect((await credentials.codeNow('proj', created.id)).code).not.toBe(totp_code);
   });
 
-  test('merges values: removals first, then what is new', async () => {
+  test('merges values: removals first, then new values', async () => {
     const { id } = await credentials.create('proj', { ...request, values: { a: '1', b: '2', c: '3' } });
     const changed = await credentials.update('proj', 'Shop', {
       values: { b: 'new', d: '4' },
@@ -166,7 +166,7 @@ describe('a credential', () => {
     expect(await credentials.occupancy('other')).toBeUndefined();
   });
 
-  test('whose sealed values were moved from another one does not open', async () => {
+  test('with sealed values from another credential does not open', async () => {
     const { id } = await credentials.create('proj', request);
     const { id: theft } = await credentials.create('other', { ...request, values: {} });
     await store.db.rows(
@@ -186,7 +186,7 @@ describe('what a login saves', () => {
     expect((await credentials.open('proj', saved.id)).values).toEqual({ username: 'ann' });
   });
 
-  test('is merged into the credential it used, whatever that is called now', async () => {
+  test('is merged into the credential it used, also after that was renamed', async () => {
     const { id } = await credentials.create('proj', request);
     await credentials.update('proj', id, { name: 'Renamed' });
     expect(await credentials.save({ ...login, credentialId: id, totpSecret: secret })).toMatchObject({
@@ -208,7 +208,7 @@ describe('what a login saves', () => {
     expect(await credentials.get('proj', id)).toMatchObject({ sso_provider: 'google' });
   });
 
-  test('is a new credential when the one it used is gone', async () => {
+  test('is a new credential when the one it used was deleted', async () => {
     const { id } = await credentials.create('proj', request);
     await credentials.remove('proj', id);
     expect(await credentials.save({ ...login, credentialId: id })).toMatchObject({ name: 'shop.example' });

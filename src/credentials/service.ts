@@ -15,7 +15,7 @@ export interface OpenCredential {
   ssoProvider?: string | undefined;
   /**
    * The sites that an item of a provider names, as it has them; `namesSite` holds an address against them, and the values and
-   * codes are typed nowhere else. Undefined for a credential of the project itself, whose owner says where it is typed.
+   * codes are typed nowhere else. Undefined for a credential of the project itself: its owner says where it is typed.
    */
   hosts?: readonly string[] | undefined;
 }

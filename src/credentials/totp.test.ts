@@ -44,7 +44,7 @@ describe('a TOTP secret', () => {
 });
 
 describe('a code', () => {
-  // Appendix B of RFC 6238, whose secrets are ASCII digits of the hash's length.
+  // Appendix B of RFC 6238. The secrets are ASCII digits of the hash's length.
   const ascii = { SHA1: 20, SHA256: 32, SHA512: 64 };
   const base32 = (length: number) => Secret.fromUTF8('1234567890'.repeat(7).slice(0, length)).base32;
   test.each<[number, Totp['algorithm'], string]>([
@@ -59,7 +59,7 @@ describe('a code', () => {
     expect(totpCode(totp, seconds * 1000).code).toBe(code);
   });
 
-  test('lasts until the end of its window, whose last millisecond still has it', () => {
+  test('lasts until the end of its window, including the last millisecond', () => {
     const at = 1_700_000_010_000; // a window begins here
     const first = totpCode(plain, at);
     expect(first.expiresAt).toEqual(new Date(at + 30_000));

@@ -60,7 +60,7 @@ test('all lines come before the end, which is the last event', async () => {
   expect(seen.slice(24)).toEqual(['line 25', 'invocation_state running', 'invocation_state succeeded']);
 });
 
-test('a reader that has gone ends the reading', async () => {
+test('reading ends when the reader disconnects', async () => {
   const { ofInvocation } = invocation(0);
   const gone = new AbortController();
   const events = ofInvocation(readerUntil(gone.signal));

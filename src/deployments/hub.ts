@@ -1,6 +1,6 @@
 import { wakeUps } from '../lib/wake-ups.ts';
 
-/** Wakes those who wait for something that another part of the service, or another node, has done. */
+/** Wakes waiters when another part of the service, or another node, has reported an event. */
 export interface Hub {
   /** A notification of the database: `queue`, `build`, `begun <id>`, `log <id>`, `state <id>`, `stop <id>`. */
   hear(message: string): void;

@@ -46,7 +46,7 @@ function service(more: Partial<Parameters<typeof invocationService>[0]> = {}) {
 }
 const queued = async () => (await store.db.rows<{ id: string }>(sql`select id from invocations`)).map(({ id }) => id);
 
-test('an answer waits for the end of the invocation, which a notification tells', async () => {
+test('an answer waits for the end of the invocation, which a notification reports', async () => {
   const { invoke, hub } = service();
   const answer = invoke('proj', request, waiting);
   await expect.poll(queued).toHaveLength(1);
@@ -56,7 +56,7 @@ test('an answer waits for the end of the invocation, which a notification tells'
   expect(await answer).toEqual({ id, action_name: 'run', status: 'succeeded', output: '{"a":1}' });
 });
 
-test('an answer that has waited as long as it may hands over what still goes on', async () => {
+test('an answer that has waited as long as it may returns the running invocation', async () => {
   const { invoke } = service({ waitMs: 50 });
   const { id, status } = await invoke('proj', request, waiting);
   expect(status).toBe('queued');
@@ -64,7 +64,7 @@ test('an answer that has waited as long as it may hands over what still goes on'
   expect(await invocationStore(store.db).find(id)).toMatchObject({ status: 'running', payload: null });
 });
 
-test('an end whose notification was lost is found when the connection to the database is back', async () => {
+test('an end with a lost notification is found when the connection to the database is back', async () => {
   const { invoke, hub } = service();
   const answer = invoke('proj', request, waiting);
   await expect.poll(queued).toHaveLength(1);
@@ -74,7 +74,7 @@ test('an end whose notification was lost is found when the connection to the dat
   expect(await answer).toMatchObject({ status: 'failed', status_reason: 'It threw.' });
 });
 
-test('a client that has gone is waited for no longer; its invocation stays in the queue', async () => {
+test('a disconnected client is not waited for; its invocation stays in the queue', async () => {
   const { invoke } = service();
   const gone = new AbortController();
   const answer = invoke('proj', request, gone.signal);

@@ -36,7 +36,7 @@ export function invocationService(deps: {
   hub: Hub;
   invocationCap: (projectId: string) => Promise<number | null>;
   endBrowsers: (id: string) => Promise<void>;
-  /** The rest of a full disk is for the database, and not for what is invoked. */
+  /** The rest of a full disk is reserved for the database. */
   disk: Pick<DiskSpace, 'path' | 'short'>;
   /** Waits for room on a short disk. Refuses if there is none, and a project that has filled the disk. */
   waitForDisk: (projectId: string) => Promise<void>;
@@ -91,7 +91,7 @@ export function invocationService(deps: {
   return {
     find,
 
-    /** Invokes an action. Resolves with its result, or as it stands: at once if it is asynchronous, else after 100 s. */
+    /** Invokes an action. Resolves with its result, or with its current state: at once if it is asynchronous, else after 100 s. */
     async invoke(projectId: string, request: CreateInvocation, hungUp: AbortSignal): Promise<InvokeResponse> {
       const id = newId();
       if (request.async) return toResponse(await create(id, projectId, request));

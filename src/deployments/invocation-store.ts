@@ -157,7 +157,7 @@ export function invocationStore(db: Db) {
         select over.*, pg_notify('corral_runs', 'state ' || over.id)::text from over`);
     },
 
-    /** Fails what a node ran that is gone: an action may have had effects, so it is not run again. That node has not counted the log. */
+    /** Fails the invocations of a lost node: an action may have had effects, so it is not run again. The node has not counted the log. */
     failOn(nodeId: string, reason: string): Promise<EndedInvocation[]> {
       const { from, to } = invocationLife.move('node_lost');
       return db.rows<EndedInvocation>(sql`with over as (

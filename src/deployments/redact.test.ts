@@ -36,7 +36,7 @@ test('of long values with the same beginning, the value that occurs is hidden as
   );
 });
 
-test('a long value whose beginning another value has, too, is hidden to its end', () => {
+test('a long value that begins like another value is hidden to its end', () => {
   const common = Array.from({ length: 30 }, (_, at) => `${at}.`).join('');
   const redact = redactor([`Bearer ${common}-of-the-first-token`, `${common}-of-the-second-token`]);
   expect(redact(`Authorization: Bearer ${common}-of-the-second-token; more`)).toBe('Authorization: [redacted]; more');

@@ -141,7 +141,7 @@ test('when the service closes, what runs fails with that reason', async () => {
   expect(ends).toMatchObject([{ id: 'one', status: 'failed', reason: expect.stringContaining('service was stopped') }]);
 });
 
-test('one whose log cannot be opened, or that breaks on the side of the service, fails without the words of the service', async () => {
+test('one fails without internal error messages when its log cannot be opened, or when the service breaks', async () => {
   const secret = 'ENOENT: no such file, open /data/secret';
   const noLog = queueOf(['one'], { linesOf: () => Promise.reject(new Error(secret)) });
   const noWorker = queueOf(['one'], {

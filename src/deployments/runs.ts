@@ -42,7 +42,7 @@ export interface RunsDeps {
 export function runs(deps: RunsDeps) {
   const { store, workers, hub, nodeId, log } = deps;
   const running = new Map<string, { cancel: (why: string) => void; over: Promise<void> }>();
-  /** Invocations whose end this node is writing. Notifications about them are ignored. */
+  /** Invocations with an end that this node is writing. Notifications about them are ignored. */
   const settling = new Set<string>();
   let closed = false;
 
@@ -99,14 +99,14 @@ export function runs(deps: RunsDeps) {
     await deps.endBrowsers(row.id);
   }
 
-  /** What is wrong with the service is for its log: the words may have paths of this machine. */
+  /** Errors of the service are only logged: they may contain paths of this machine. */
   function reasonOf(row: InvocationRow, error: unknown): string {
     if (error instanceof WorkerError || error instanceof ServiceError) return error.message;
     log.error({ invocation: row.id, error: error as Error }, 'invocation.no_worker');
     return notHere;
   }
 
-  /** From a worker to an outcome. A worker whose action did not end by itself is ended, with all its processes. */
+  /** From a worker to an outcome. If the action did not end by itself, the worker is ended with all its processes. */
   async function act(row: InvocationRow, lines: LineWriter, cancelled: Promise<Outcome>): Promise<Outcome> {
     const taking = workers.take(row.deployment_id, (line) => lines.add(line));
     const worker = await Promise.race([taking, cancelled]);

@@ -11,7 +11,7 @@ const mostRedactors = 100;
 
 export type DeploymentSecrets = ReturnType<typeof deploymentSecrets>;
 
-/** What is sealed of a deployment: its variables, its key, and the token for its repository. Also the environment that its code gets. */
+/** The sealed values of a deployment: its variables, its key, and the token for its repository. Also the environment that its code gets. */
 export function deploymentSecrets({ secrets, publicUrl }: { secrets: Secrets; publicUrl: () => string }) {
   const redactors = new Map<string, Promise<(text: string) => string>>();
   const own = async (id: string) => JSON.parse((await secrets.get(envKind, id)) ?? '{}') as Record<string, string>;

@@ -106,8 +106,8 @@ export function deploymentStore(db: Db) {
     },
 
     /**
-     * A queued deployment for this node to build: the oldest of the project whose turn was longest ago, so that no project's queue keeps the others
-     * waiting. Rows that another node is taking are skipped. `not`: projects that have to wait.
+     * A queued deployment for this node to build: the oldest of the project with the earliest last turn, so that no project's queue keeps
+     * the others waiting. Rows that another node is taking are skipped. `not`: projects that have to wait.
      */
     claim(nodeId: string, not: string[] = []): Promise<DeploymentRow | undefined> {
       const { from, to } = deploymentLife.move('build_started');
@@ -124,7 +124,7 @@ export function deploymentStore(db: Db) {
         select taken.*, pg_notify('corral_runs', 'state ' || taken.id)::text from taken`);
     },
 
-    /** Builds of a node that is gone return to the queue; a build that was started too often has failed. */
+    /** Builds of a lost node return to the queue; a build that was started too often has failed. */
     async releaseBuilds(nodeId: string, mostAttempts: number): Promise<string[]> {
       const { from, to } = deploymentLife.move('build_lost');
       const failed = deploymentLife.move('build_failed').to;
@@ -148,7 +148,7 @@ export function deploymentStore(db: Db) {
       return db.rows(sql`select pg_notify('corral_runs', ${message})`);
     },
 
-    /** The key is gone. */
+    /** The key was removed. */
     async dropKey(id: string): Promise<void> {
       await db.rows(sql`update deployments set key_id = null where id = ${id} and key_id is not null`);
     },
@@ -218,7 +218,7 @@ function filesOf(db: Db) {
       else await db.rows(sql`update deployments set source_bytes = ${bytes} where id = ${id}`);
     },
 
-    /** What a build takes, unless the deployment was stopped meanwhile: then it has none. */
+    /** The size of a build. Not set if the deployment was stopped: then it has no build. */
     async setBuilt(id: string, bytes: number): Promise<void> {
       await db.rows(sql`update deployments set build_bytes = ${bytes} where id = ${id} and status = 'in_progress'`);
     },

@@ -4,7 +4,7 @@ import type { Worker } from '../chromium/workshop/worker.ts';
 import { silent } from '../lib/log.ts';
 import { workerPool } from './workers.ts';
 
-test('a worker whose memory cannot be read is stopped, and not left', async () => {
+test('a worker is stopped when its memory cannot be read', async () => {
   const pool = workerPool({
     dir: '/nowhere',
     isolation: {} as Isolation,

@@ -20,7 +20,7 @@ export async function picture(name: string): Promise<Buffer | undefined> {
   return (await readdir(pictures)).includes(name) ? readFile(join(pictures, name)) : undefined;
 }
 
-/** Headings get ids, so that links lead to them. Links between the files become links between the pages. */
+/** Headings get ids as targets of links. Links between the files become links between the pages. */
 class GuideRenderer extends marked.Renderer {
   override heading({ tokens, depth, text }: Tokens.Heading): string {
     return `<h${depth} id="${slug(text)}">${this.parser.parseInline(tokens)}</h${depth}>\n`;

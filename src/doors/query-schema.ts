@@ -126,7 +126,7 @@ function readValue(name: string, value: string, shape: Shape): unknown {
     refuseUnknownParts(read, shape, name);
     return read;
   }
-  // What is chosen by its name may be given as the name alone.
+  // A value that is selected by name may be the name alone.
   if (properties?.['name']) return { name: value };
   if (type === 'array' && items && plain(items).properties?.['name'])
     return value.split(',').map((one) => ({ name: one }));

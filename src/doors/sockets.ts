@@ -55,8 +55,8 @@ function placeAt(path: string, search: URLSearchParams): Place {
 }
 
 /**
- * Websockets without a session: one is made when a client connects, and ends when that client leaves. The client is then led to the
- * session's own address (sessions/sockets.ts), so all that holds there holds for it.
+ * Websockets without a session: one is made when a client connects, and ends when that client leaves. The client then uses the
+ * session's own address (sessions/sockets.ts), with the same rules.
  */
 export function doorSockets({
   sessions,

@@ -94,7 +94,7 @@ describe('a zip with an extension', () => {
     await expect(checkExtension(await file(await make()))).rejects.toThrow(sentence);
   });
 
-  test.each(['"', '/*'])('whose manifest never closes its %s is refused in one look', async (opened) => {
+  test.each(['"', '/*'])('with a manifest that never closes its %s is refused in one look', async (opened) => {
     const escaped = '\\"'.repeat(150_000);
     const path = await file(await zipOf({ 'manifest.json': `{${opened}${escaped}` }));
     await expect(checkExtension(path)).rejects.toThrow(/not JSON/);

@@ -37,7 +37,7 @@ export function extensionService(deps: { db: Db; uploads: Uploads; storage: Proj
     let sent = 0;
     for (let position = 0; sent < size_bytes; position++) {
       const chunk = await store.chunk(id, position);
-      if (!chunk) throw errors.extension_not_found({ extension: id }); // deleted meanwhile
+      if (!chunk) throw errors.extension_not_found({ extension: id }); // deleted since the first chunk
       sent += chunk.length;
       yield chunk;
     }

@@ -38,7 +38,7 @@ test('a group that holds all it may does not make another group wait', () => {
   const [mine, yours] = [budget.group(), budget.group()];
   const shares = [mine, mine, yours].map((group) => budget.share(group, 'sender', notCut));
   expect(shares[0]!.grow(7 * MIB, () => {})).toBe(true);
-  expect(shares[1]!.grow(4 * MIB, () => {})).toBe(true); // the one that may overdraw
+  expect(shares[1]!.grow(4 * MIB, () => {})).toBe(true); // this one may overdraw
   const third = budget.share(mine, 'sender', notCut);
   expect(third.grow(MIB, () => {})).toBe(false);
   expect(shares[2]!.grow(MIB, () => {})).toBe(true);

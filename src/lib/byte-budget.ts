@@ -44,9 +44,9 @@ const LOOK_MS = 250;
  * Each of them is a share. A share that grows while there is no room has to stop reading from its source, so the bytes
  * stay where they are (in the browser, or in the client's machine), and continues when there is room again.
  *
- * One message at a time may exceed the limits, so that every message can be completed, however large it is. A project whose whole
- * messages take its part of the total may not start another one, and the project with the most does not keep others from it. So one
- * project cannot stop the others. A share without progress is ended while others wait: a reader that does not
+ * One message at a time may exceed the limits, so that every message can be completed, however large it is. If the whole
+ * messages of a project use its part of the total, it may not start another one, and the project with the most does not block others. So
+ * one project cannot stop the others. A share without progress is ended while others wait: a reader that does not
  * read, or a sender that stopped in the middle.
  */
 export class ByteBudget {
@@ -281,7 +281,7 @@ export class ByteBudget {
 
   #watch(): void {
     if (this.#looking) return;
-    // Timers come before input in a turn of the event loop: after a pause of this process, what came meanwhile is taken first.
+    // Timers come before input in a turn of the event loop: after a pause of this process, input that arrived during it is taken first.
     this.#looking = withoutOwner(() => setTimeout(() => setImmediate(() => this.#look()), LOOK_MS));
   }
 

@@ -8,7 +8,7 @@ export interface Caller {
   readonly deployed?: true;
 }
 
-/** A person without a key who takes part in one flow, by a token for it. */
+/** A person without a key that takes part in one flow, by a token for it. */
 export interface Invitee {
   readonly connectionId: string;
   readonly flowId: string;

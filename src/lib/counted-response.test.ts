@@ -34,7 +34,7 @@ test('the rest of a chunk is not parsed when a connection has too many requests'
   expect(made()).toBe(9); // the parser of this version of Node stops when it is asked to
 });
 
-test('all connections together have a bound, and what was answered or closed no longer counts', async () => {
+test('all connections together have a bound, and answered or closed requests no longer count', async () => {
   const { send, unanswered } = await server();
   for (const answer of [true, false, true]) {
     const sockets = Array.from({ length: 100 }, () => send(8));

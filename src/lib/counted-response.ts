@@ -16,7 +16,7 @@ let pipelined = 0;
 /**
  * Bounds the requests that a client sends on one connection without waiting for answers (pipelining). Node emits all requests of a chunk in
  * one turn of the event loop: 64 KiB have thousands, and stopped the service for seconds. A connection with more than `MOST` is closed, and so
- * is one that pipelines beyond `MOST_IN_ALL`: HTTP lets a client repeat pipelined requests on a new connection.
+ * is a connection that pipelines beyond `MOST_IN_ALL`: HTTP lets a client repeat pipelined requests on a new connection.
  * Node creates a response for each request before anything else is done, also for those that it answers by itself. Each request counts
  * until its turn is over, even if it is answered in the same turn.
  */

@@ -25,7 +25,7 @@ test.each([
   expect(diskSpace('/', reserve, () => space).short()).toBe(short);
 });
 
-test('the disk of a directory is read as the system tells it', () => {
+test('the disk of a directory is read as the system reports it', () => {
   const space = diskSpace(tmpdir()).read();
   expect(space.bytes).toBeGreaterThan(0);
   expect(space.usedBytes + space.freeBytes).toBeLessThanOrEqual(space.bytes);

@@ -33,7 +33,7 @@ export function fairPlaces(
     } finally {
       running.delete(owner);
       const queue = waiting.get(owner);
-      if (queue && waiting.delete(owner)) waiting.set(owner, queue); // behind owners that began to wait meanwhile
+      if (queue && waiting.delete(owner)) waiting.set(owner, queue); // behind owners that began to wait since
       startNext();
     }
   };

@@ -3,7 +3,7 @@ import { pick } from './ids.ts';
 
 /**
  * The text of a small file, made by `make` when there is none yet. It is written beside its place, flushed and linked, so
- * that a crash leaves no partial file, and of two concurrent makers the first one's text stands.
+ * that a crash leaves no partial file, and of two concurrent makers the first one's text is kept.
  */
 export async function createOnce(path: string, make: () => string): Promise<string> {
   const there = await readIfThere(path);

@@ -3,7 +3,7 @@ export interface Heartbeat {
   /** A text message for the far end: scripts of a page do not see pings. */
   text: string;
   everyMs: number;
-  /** A far end that was silent for this many beats is dropped. Beats instead of time: this process may have been stopped meanwhile. */
+  /** A far end that was silent for this many beats is dropped. Beats instead of time: this process may have been stopped in between. */
   dropAfter: number;
 }
 

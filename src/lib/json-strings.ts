@@ -11,8 +11,8 @@ const SEARCH_STEPS = 10;
 const LONGEST_UNIT = 6;
 
 /**
- * JSON with its long strings cut to about `most` bytes, each with a mark at its end that says how many bytes are gone. Nothing is parsed,
- * so that a list of a few very long addresses is read in a few milliseconds. Undefined if there are too many strings, quotes and
+ * JSON with its long strings cut to about `most` bytes, each with a mark at its end that gives the number of removed bytes. Nothing is
+ * parsed, so that a list of a few very long addresses is read in a few milliseconds. Undefined if there are too many strings, quotes and
  * backslashes for that. The bytes need not be JSON.
  */
 export function withShortStrings(json: Buffer, most: number): Buffer | undefined {

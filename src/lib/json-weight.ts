@@ -5,7 +5,7 @@ const OPEN_BRACKET = 0x5b;
 const BACKSLASH = 0x5c;
 const OPEN_BRACE = 0x7b;
 
-/** What this much JSON weighs at most is parsed in some tens of milliseconds, whatever its size. */
+/** JSON of this weight is parsed in some tens of milliseconds, with any number of bytes. */
 export const MOST_WEIGHT = 100_000;
 /** Most strings are short: a native search costs as much as this many bytes. */
 const NEAR = 48;

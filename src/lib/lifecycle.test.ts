@@ -18,7 +18,7 @@ test('the drawing has an arrow for every move', () => {
   );
 });
 
-test('undo runs newest first, goes on past a failing step, and rethrows the first error', async () => {
+test('undo runs newest first, continues after a failing step, and rethrows the first error', async () => {
   const ran: string[] = [];
   await expect(
     undoOnFailure(async (undo) => {

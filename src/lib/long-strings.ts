@@ -4,8 +4,8 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
 /**
- * JSON in pieces, with every string of more than `longest` bytes replaced by an empty one. Yields to the event loop between pieces. What is
- * kept stays in as few parts as possible: a page chooses how many short strings there are.
+ * JSON in pieces, with every string of more than `longest` bytes replaced by an empty one. Yields to the event loop between pieces. The
+ * rest stays in as few parts as possible: a page chooses how many short strings there are.
  */
 export async function withoutLongStrings(pieces: readonly Buffer[], longest: number): Promise<Buffer> {
   const turn = turns();
@@ -15,7 +15,7 @@ export async function withoutLongStrings(pieces: readonly Buffer[], longest: num
   let length = 0;
   let escaped = false;
   for (const piece of pieces) {
-    /** What is kept of the piece, and not in `kept` yet, begins here. */
+    /** The start of the piece's part that is to be kept and not in `kept` yet. */
     let from = 0;
     for (let at = 0; at < piece.length;) {
       const begin = at;

@@ -16,7 +16,7 @@ interface Stop {
 }
 
 /**
- * Measures how long the event loop stands still: all requests, sockets and timers of the process wait meanwhile. A timer that comes late says
+ * Measures how long the event loop is blocked: all requests, sockets and timers of the process wait for it. A late timer shows
  * that there was a stop, and the time that the loop was not idle since the tick before says how long it was. It measures from `start()`
  * on: the start of a service compiles all schemas at once, while no client waits.
  */

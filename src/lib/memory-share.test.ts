@@ -21,7 +21,7 @@ test('a growing share waits for room, and continues when another share is closed
   expect(budget.used).toBe(0);
 });
 
-test('a share whose client has disconnected does not wait for room', async () => {
+test('the share of a disconnected client does not wait for room', async () => {
   const budget = new ByteBudget({ total: MIB });
   const one = memoryShare(budget.group(), () => {}, undefined, budget);
   await one.add(2 * MIB);

@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { mergedRuns } from './merged-runs.ts';
 
-/** Work whose runs end when the test says so. */
+/** Work with runs that end when the test says so. */
 function gated() {
   const runs: { key: string; end: (error?: Error) => void }[] = [];
   const work = (key: string) =>

@@ -31,7 +31,7 @@ test('work runs in the order in which it came, also after work that failed', asy
   await expect(inTurn(async () => 'again')).resolves.toBe('again');
 });
 
-test('work whose signal aborts while it waits is rejected at once, and the work behind it runs', async () => {
+test('work is rejected at once if its signal aborts while it waits, and the work behind it runs', async () => {
   const inTurn = oneByOne();
   const first = job();
   const running = inTurn(first.work);

@@ -1,5 +1,5 @@
 /**
- * Runs one piece of work after the other. Work that fails does not keep the next from running. Work whose signal aborts while it waits is
+ * Runs one piece of work after the other. Work that fails does not keep the next from running. If its signal aborts, waiting work is
  * forgotten at once, with what it refers to.
  */
 export function oneByOne(): <T>(work: () => Promise<T>, signal?: AbortSignal) => Promise<T> {

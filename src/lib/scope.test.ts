@@ -55,7 +55,7 @@ test('a promise of another that fails in the work of an owner is of that owner',
   expect(await fault()).toEqual(['of another', 'a']);
 });
 
-test('an exception in a timer, and in a listener to a child process, is of the owner who started it', async () => {
+test('an exception in a timer, and in a listener to a child process, belongs to the owner that started it', async () => {
   onBehalfOf(owner('a'), () =>
     setTimeout(() => {
       throw new Error('in a timer');
@@ -76,7 +76,7 @@ test('shared work has no owner', async () => {
   expect(await fault()).toEqual(['a fault', undefined]);
 });
 
-test('work that another starts later is of the owner who planned it', async () => {
+test('work that another starts later belongs to the owner that planned it', async () => {
   const planned = onBehalfOf(owner('a'), sameOwner);
   onBehalfOf(owner('b'), () => planned(() => void fails()));
   expect(await fault()).toEqual(['a fault', 'a']);

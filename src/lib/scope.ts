@@ -22,9 +22,9 @@ export function withoutOwner<T>(work: () => T): T {
 }
 
 /**
- * Whose work this is. In a handler of `unhandledRejection` and `uncaughtException`: whose work failed. Tried on Node 20, 22, 24 and 26: for a
- * rejection, the owner of the async function; for a bare `new Promise`, its maker up to Node 22, and from 24 on the code that rejects it. For an
- * exception, the owner of the timer, child process or connection.
+ * The owner of the current work. In a handler of `unhandledRejection` and `uncaughtException`: the owner of the failed work. Tried on Node
+ * 20, 22, 24 and 26: for a rejection, the owner of the async function; for a bare `new Promise`, its maker up to Node 22, and from 24 on
+ * the code that rejects it. For an exception, the owner of the timer, child process or connection.
  */
 export function currentOwner(): Owner | undefined {
   return owners.getStore();

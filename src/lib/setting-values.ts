@@ -63,7 +63,7 @@ export function oneOf<const T extends string>(...allowed: T[]) {
   };
 }
 
-/** The value is a secret: a message may say what is wrong with it, but never quotes it. */
+/** The value is a secret: a message may name the error in it, but never quotes it. */
 export function secretText(least: number) {
   return (value: string) => {
     if (value !== '' && (value.length < least || /[\s,]/.test(value))) {

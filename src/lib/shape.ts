@@ -1,5 +1,5 @@
 /**
- * Small checks for data from outside: a browser, a display, a viewer. Each tells whether a value has a shape, and narrows
+ * Small checks for data from outside: a browser, a display, a viewer. Each returns whether a value has a shape, and narrows
  * its type. Fields that an object's shape does not name are not checked.
  */
 export type Check<T> = (value: unknown) => value is T;

@@ -1,5 +1,5 @@
 /**
- * The words that the collectors of a browser and the room that keeps events share. They stand here because the engine room
+ * The words that the collectors of a browser and the room that keeps events share. They are here because the engine room
  * imports nothing but lib/, and because neither side owns them.
  */
 
@@ -24,7 +24,7 @@ export type EventCategory = TelemetryCategory | 'monitor';
 /** The categories that are captured. An empty set captures nothing. */
 export type Capture = ReadonlySet<TelemetryCategory>;
 
-/** The categories whose events come from the browser. */
+/** The categories with events from the browser. */
 const browserCategories: readonly TelemetryCategory[] = [
   'console',
   'page',
@@ -64,7 +64,7 @@ export interface TelemetrySink {
 export type Finish<T> = (whole?: T) => void;
 
 /**
- * What `source.metadata` of a network event tells beyond its data, for the HAR and trace exports. The data of an event has
+ * The fields of a network event's `source.metadata`, for the HAR and trace exports. The data of an event has
  * the fields of the public API and no others; this map is free. Every value is text, every key is optional: without it, an
  * export has less detail.
  */
@@ -79,6 +79,6 @@ export interface NetworkMetadata {
   from_cache?: string;
   /** network_response: bytes on the wire, head and body. */
   encoded_data_length?: string;
-  /** network_response: the address of the server, without brackets. It is missing behind a proxy, whose server is not known. */
+  /** network_response: the address of the server, without brackets. It is missing behind a proxy, where the server is not known. */
   server_ip?: string;
 }

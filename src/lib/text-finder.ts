@@ -5,7 +5,7 @@ export type Place = [from: number, to: number];
 const MOST_STATES = 65_535;
 
 /**
- * Finds all of the given texts in one pass over another text (Aho and Corasick), in linear time whatever both are. A state is the longest end
+ * Finds all of the given texts in one pass over another text (Aho and Corasick), in linear time for all inputs. A state is the longest end
  * of the text so far that is the beginning of a head: the first `headLength` characters of a given text. Where the head of a longer one
  * ends, the rest is compared while the pass continues, and the place reaches as far as the two are equal. So a text that was cut is found too.
  *

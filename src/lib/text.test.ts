@@ -9,7 +9,7 @@ test('a text loses what it has of a character at its ends', () => {
   expect(withoutStart('//a/', '/')).toBe('a/');
 });
 
-test('a list with commas has what is between them, without blanks', () => {
+test('a list with commas is split at them, without blanks', () => {
   expect(commaList(' close,  X-A ,, \t')).toEqual(['close', 'X-A']);
 });
 

@@ -23,12 +23,12 @@ export function withoutStart(text: string, character: string): string {
   return text.slice(start);
 }
 
-/** What a list with commas names, such as a header's: without blanks around it, and without what is empty. */
+/** The items of a list with commas, such as a header's: without blanks around them, and without empty ones. */
 export function commaList(text: string): string[] {
   return text.split(',').flatMap((item) => item.trim() || []);
 }
 
-/** Half of a surrogate pair is no text: it is stored and typed as another character than the one that is hidden. */
+/** Half of a surrogate pair is no text: it would be stored and typed as another character than the hidden one. */
 export const isWellFormed = (text: string): boolean => !/\p{Surrogate}/u.test(text);
 
 /** PostgreSQL stores neither NUL nor half of a surrogate pair. A page can have both, and a cut can divide a pair. */

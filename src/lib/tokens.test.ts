@@ -11,7 +11,7 @@ const at = (seconds: number, ...keys: Buffer[]) =>
     () => seconds * 1000,
   );
 
-test('a token says what was signed, until it expires', () => {
+test('a token returns its signed content, until it expires', () => {
   const token = at(0, older).sign(claims);
   expect(at(999, older).verify(token)).toEqual(claims);
   expect(at(1000, older).verify(token)).toBe('expired');

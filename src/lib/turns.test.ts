@@ -13,7 +13,7 @@ test('owners take turns, however many tasks of one wait', async () => {
   expect(order).toEqual(['a', 'b', 'c', 'a', 'b', 'a', 'a']);
 });
 
-test('one task goes on in each turn', async () => {
+test('one task continues in each turn', async () => {
   let done = 0;
   const tasks = Array.from({ length: 5 }, () => nextTurn().then(() => done++));
   await turn();

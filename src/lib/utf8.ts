@@ -41,7 +41,7 @@ function lengthOf(first: number): number {
   return first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf8 ? 4 : 1;
 }
 
-/** The second byte decides what is overlong, a surrogate or above U+10FFFF; later bytes only have to be continuations. */
+/** The second byte shows overlong forms, surrogates and values above U+10FFFF; later bytes only have to be continuations. */
 function isBeginning(tail: Buffer): boolean {
   const first = tail[0]!;
   if (tail.length === 1) return first >= 0xc2 && first <= 0xf4;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { wakeUps } from './wake-ups.ts';
 
-test('a wake-up reaches those who wait for its name, and no others', async () => {
+test('a wake-up reaches the waiters for its name, and no others', async () => {
   const ups = wakeUps();
   const seen: string[] = [];
   const wait = (name: string) => ups.wait(name, {}).then(() => seen.push(name));

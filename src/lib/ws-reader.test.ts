@@ -153,7 +153,7 @@ test('memory is asked for as bytes arrive, not as they are announced, and given 
   expect(asked.reduce((sum, bytes) => sum + bytes)).toBe(20_000_000);
   expect(asked.length).toBeLessThan(10);
   expect(said([frame('in one piece')], bounds)).toEqual(['text in one piece']);
-  expect(books.taken).toBe(1024 * 1024); // the one that is still under way
+  expect(books.taken).toBe(1024 * 1024); // the message that is still under way
 });
 
 test('what there is no room for is a fault, and nothing stays taken', () => {
@@ -177,7 +177,7 @@ test.each([true, false])('a reader waits for room; granted: %s', async (granted)
   expect(books.taken).toBe(0);
 });
 
-test('a reader whose turn is over goes on in the next one, with what arrived meanwhile behind it', async () => {
+test('a reader continues in its next turn, before data that arrived since', async () => {
   let frames = 0;
   const turns: (() => void)[] = [];
   const pace = {

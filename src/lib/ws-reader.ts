@@ -66,7 +66,7 @@ const NO_ROOM = 'There is no room for so large a message now.';
 export class FrameReader {
   /** Bytes that are not parsed yet: an incomplete head or control frame, or data that there is no room for. */
   #rest: Buffer | undefined;
-  /** The data frame whose payload is arriving. */
+  /** The data frame with the arriving payload. */
   #frame: { final: boolean; mask: number; left: number; offset: number } | undefined;
   #message: Assembly | undefined;
   #waiting = false;
@@ -277,7 +277,7 @@ export class FrameReader {
     if (reserved > 0) this.#room?.give(reserved);
   }
 
-  /** Stops reading and drops what was read. */
+  /** Stops reading and drops the data read so far. */
   end(): void {
     this.#over = true;
     this.#rest = this.#frame = undefined;

@@ -168,7 +168,7 @@ test('a fault is reported to the receiver once, and at once', async () => {
   expect(closed).toBe(before + 1);
 });
 
-test('a heartbeat reaches the far end, and one that does not answer is dropped', async () => {
+test('a heartbeat reaches the far end, and a silent far end is dropped', async () => {
   const heartbeat = { text: 'alive', everyMs: 5, dropAfter: 20 };
   const ended: string[] = [];
   const beating = createServer().on('upgrade', (request, socket, head) =>

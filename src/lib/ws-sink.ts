@@ -230,7 +230,7 @@ function greet(socket: Duplex, accept: string, requestId: string | undefined): v
   socket.write(
     `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n${named}\r\n`,
   );
-  // A peer whose machine or network is gone sends nothing: without keepalive it would stay connected for ever.
+  // A peer without power or network sends nothing: without keepalive it would stay connected for ever.
   if (socket instanceof Socket) socket.setNoDelay(true).setTimeout(0).setKeepAlive(true, 30_000);
 }
 

@@ -3,7 +3,7 @@ import { checkClaims } from './claim-store.ts';
 import type { LoginInputs } from './inputs.ts';
 import { runStore } from './run-store.ts';
 
-/** Why the logins of a process that is gone have failed. */
+/** The reason why logins of an exited process have failed. */
 export const reasons = {
   restarted: 'The service was restarted during the login. Start it again.',
   lost: 'The node that ran the login was lost. Start it again.',

@@ -6,7 +6,7 @@ import { linkOf, type ConnectionRow } from './store.ts';
 import type { FlowStatus } from './state.ts';
 import { flowTypes } from './api-enums.ts';
 
-/** The addresses of a running login, for the caller who asks. */
+/** The addresses of a running login, for the caller. */
 export interface FlowAddresses {
   hosted_url?: string;
   live_view_url?: string;

@@ -5,7 +5,7 @@ import type { CreateSession } from '../sessions/schema.ts';
 import type { SessionService } from '../sessions/service.ts';
 import type { ConnectionRow } from './store.ts';
 
-/** The browser of one login or check. It ends by `end`, whatever happened in it. */
+/** The browser of one login or check. It always ends by `end`. */
 export interface LoginBrowser {
   sessionId: string;
   replayId: string | null;
@@ -17,7 +17,7 @@ export interface LoginBrowser {
   hide(values: readonly string[]): void;
   /**
    * Deletes the session. With `save` the profile is written back; resolves with the reason if it was not. With `giveWay` it is not written
-   * over what other sessions saved meanwhile, or will save.
+   * over a version that other sessions saved since, or will save.
    */
   end(how: { save: boolean; giveWay?: boolean }): Promise<string | undefined>;
 }
@@ -29,7 +29,7 @@ export interface BrowserWish {
   proxyId: string | null;
   telemetry: CreateSession['telemetry'];
   record: boolean;
-  /** The tabs of the profile stay closed: no site is visited but the one that is asked. */
+  /** The tabs of the profile stay closed: only the requested site is visited. */
   withoutTabs?: boolean;
   signal: AbortSignal;
 }

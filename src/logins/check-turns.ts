@@ -1,11 +1,11 @@
-/** A connection whose check a node has claimed. */
+/** A connection that a node has claimed for a check. */
 interface Due {
   id: string;
   project_id: string;
 }
 
 /**
- * Takes turns between the projects whose checks are due on a node. Without turns, a project with thousands of connections delays the checks of
+ * Takes turns between the projects with due checks on a node. Without turns, a project with thousands of connections delays the checks of
  * all others by hours. A project has `most` checks under way at most: a site that does not answer keeps one for minutes, and a login that waits
  * for a code for twenty.
  */
@@ -21,7 +21,7 @@ export function checkTurns(most: number) {
   }
 
   return {
-    /** The next connection to check. `claim` finds one that does not belong to these projects. */
+    /** The next connection to check. `claim` finds a connection outside of these projects. */
     async next<T extends Due>(claim: (except: readonly string[]) => Promise<T | undefined>): Promise<T | undefined> {
       const full = () => [...underWay].flatMap(([projectId, checks]) => (checks >= most ? [projectId] : []));
       let due = await claim([...served, ...full()]);

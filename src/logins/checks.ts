@@ -12,7 +12,7 @@ import { runStore, type EndedRun } from './run-store.ts';
 import type { NodeLogins } from './node-logins.ts';
 import { connectionStore, type ConnectionRow } from './store.ts';
 
-/** A check that takes longer than this is given up: the site does not answer. */
+/** A check that takes longer than this is canceled: the site does not answer. */
 const checkMs = 3 * 60_000;
 /** Pauses between attempts to log in again, or to check a site that cannot be judged. Afterwards a person is needed. */
 export const pausesSeconds = [60, 240, 960];
@@ -74,7 +74,7 @@ export function loginChecks({ db, browsers, runner, checkPage, metrics, nodeId, 
   async function visit(asked: ConnectionRow, signal: AbortSignal): Promise<void> {
     const checked = await check(asked, signal);
     if (signal.aborted) return; // another node, or the next start, checks it
-    // Requests may have changed or deleted the connection meanwhile, and a person may have logged in, which is newer than this check.
+    // Requests may have changed or deleted the connection since, and a person may have logged in, which is newer than this check.
     const row = await connections.find(asked.project_id, asked.id);
     if (!row || row.last_login_at?.getTime() !== asked.last_login_at?.getTime()) return;
     if (!checked) return putOff(row);
@@ -139,7 +139,7 @@ export function loginChecks({ db, browsers, runner, checkPage, metrics, nodeId, 
     return connections.learn(row.id, { nextCheckAt: jittered(pausesSeconds[0]!) });
   }
 
-  /** A check that could not tell: tried again soon, then at the usual pace. What is known stays as it was. */
+  /** A check without a result: retried soon, then at the usual pace. The status does not change. */
   async function postpone(row: ConnectionRow, checked: Checked): Promise<void> {
     await write(row, checked, row.status);
     const pause = pausesSeconds[row.failures];

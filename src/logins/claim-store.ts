@@ -5,7 +5,7 @@ import { sql } from '../store/sql.ts';
 export function checkClaims(db: Db) {
   return {
     /**
-     * Claims a connection whose check is due and that no other node checks. Leaves one out while a login uses its profile, because that
+     * Claims a connection with a due check that no other node runs. Leaves one out while a login uses its profile, because that
      * login decides its status, and while another connection of the profile is checked, because each check may save the profile. Nodes that
      * ask at the same time get different connections. `except`: projects that have to wait.
      */
@@ -42,7 +42,7 @@ export function checkClaims(db: Db) {
         where id = ${id} and claim_id = ${claimId}`);
     },
 
-    /** Of a node that is gone: what it was checking is due at once. */
+    /** Makes the checks of a lost node due at once. */
     async releaseClaimsOf(nodeId: string): Promise<void> {
       await db.rows(sql`update auth_connections set claim_id = null, claim_node = null, claimed_until = null
         where claim_node = ${nodeId}`);

@@ -6,7 +6,7 @@ import { runStore, type RunRow } from './run-store.ts';
 import type { Connection } from './schema.ts';
 import { connectionStore, type ConnectionRow } from './store.ts';
 
-/** Who asks: the holder of a key, or an invitee, who sees one flow only. */
+/** The caller: the holder of a key, or an invitee, which sees one flow only. */
 export interface Asking {
   projectId: string;
   /** The key of the request, or the key that an invitee's flow was started with. Addresses in answers are valid for as long as it is. */
@@ -27,7 +27,7 @@ export interface FindingOptions {
 
 export type Finding = ReturnType<typeof connectionFinding>;
 
-/** Finds connections with their newest login, and describes them to those who ask. */
+/** Finds connections with their newest login, and describes them to callers. */
 export function connectionFinding({ db, tokens, publicUrl, liveView }: FindingOptions) {
   const store = connectionStore(db);
   const runs = runStore(db);
@@ -45,7 +45,7 @@ export function connectionFinding({ db, tokens, publicUrl, liveView }: FindingOp
     const code = tokens.code({ connectionId, flowId, projectId, keyId }, expiresAt);
     const hosted_url = hostedUrl(publicUrl(), connectionId, code);
     if (sessionId === null) return { hosted_url };
-    const live_view_url = await liveView({ projectId, keyId }, sessionId).catch(() => undefined); // it may just be gone
+    const live_view_url = await liveView({ projectId, keyId }, sessionId).catch(() => undefined); // it may have just ended
     return { hosted_url, ...(live_view_url === undefined ? {} : { live_view_url }) };
   }
 

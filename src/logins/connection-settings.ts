@@ -160,7 +160,7 @@ export function connectionConfiguring(options: ConfiguringOptions & { finding: F
     /** Why a proxy cannot be deleted. */
     usesProxy: async (id: string) => counted(await store.usersOfProxy(id)),
 
-    /** Removes connections whose profile is deleted. */
+    /** Removes connections with deleted profiles. */
     async removeOrphans(): Promise<void> {
       for (const { id } of await store.orphans()) {
         await removeAll(id);
@@ -185,7 +185,7 @@ function changed(
     ...named.link,
     login_url: login_url === undefined ? row.login_url : login_url === '' ? null : pageOf(login_url),
     allowed_domains: allowed_domains ? sitesOf(allowed_domains) : row.allowed_domains,
-    // They were confirmed for what was typed there, which is not what another credential has.
+    // They were confirmed for the values typed there, which another credential does not have.
     sso_hosts: named.link ? {} : row.sso_hosts,
     sso_provider: named.link ? null : row.sso_provider,
     proxy_id: named.proxy === undefined ? row.proxy_id : named.proxy,

@@ -156,7 +156,7 @@ test('a connection that is deleted during a submit, a pushed code or a login lea
   }
 });
 
-test('a login of a connection that is deleted meanwhile keeps no passkey, and one of a deleted connection does not begin', async () => {
+test('a login keeps no passkey if its connection is deleted, and does not begin for a deleted connection', async () => {
   const { id } = await create();
   const { profile_id: profileId } = (await room.connections.find('proj', id))!;
   room.edge.flow = async () => {
@@ -205,7 +205,7 @@ test('a passkey that a site has is sealed however its login ended, and the next 
   await room.logins.remove(asking, id);
 });
 
-/** A database that takes no end of a login meanwhile. */
+/** A database that refuses the end of a login. */
 async function withoutEnds(work: () => Promise<void>): Promise<void> {
   await store.db.rows(sql`create function take_no_end() returns trigger language plpgsql as
     $$ begin raise 'The disk is full.'; end $$`);
@@ -311,7 +311,7 @@ test('of several logins that begin at once, one runs', async () => {
   expect(room.runner.count).toBe(1);
 });
 
-test('a login that begins while the node looks for those that were ended elsewhere goes on', async () => {
+test('a login that begins while the node looks for logins ended elsewhere continues', async () => {
   const { id: waiting } = await create();
   await asks(waiting);
   // The answer about the logins under way arrives late.
@@ -374,7 +374,7 @@ test('what a person typed is not kept when that was switched off during the logi
   expect(room.edge.saved).toEqual([]);
 });
 
-test('telemetry hides what is secret by what it is, whatever its name, and a login has 20 minutes in all', async () => {
+test('telemetry hides secret values under any name, and a login has 20 minutes in all', async () => {
   await store.db.rows(sql`insert into credentials (id, project_id, name, domain, value_keys)
     values ('a', 'proj', 'a', 'shop.example', '{username}')`);
   const { id } = await create({ credential: { name: 'a' } });
@@ -404,7 +404,7 @@ test('telemetry hides what is secret by what it is, whatever its name, and a log
   expect(total).toBeGreaterThan(0);
 });
 
-test('a reader of events that leaves is released, and an invitee whose login was replaced is refused', async () => {
+test('a reader of events that leaves is released, and the invitee of a replaced login is refused', async () => {
   const { id } = await create();
   const leaving = new AbortController();
   const waits = room.logins.follow(asking, id, leaving.signal).next(); // no login yet
@@ -425,7 +425,7 @@ test('a reader of events that leaves is released, and an invitee whose login was
   ).rejects.toEqual(refused('unauthorized'));
 });
 
-test('a service that stops lets its readers of events go, and tells those of its own logins how they ended', async () => {
+test('a service that stops releases its readers of events, and reports the end of its own logins to theirs', async () => {
   const follow = (id: string) => room.logins.follow(asking, id, new AbortController().signal);
   const here = await create();
   await asks(here.id);

@@ -10,7 +10,7 @@ import { runStore, type RunRow } from './run-store.ts';
 import type { SubmitFields } from './schema.ts';
 import { broken, submittedTo } from './submit.ts';
 
-/** The kind under which what was submitted waits in the secrets. */
+/** The kind of secret that stores submitted values until they are taken. */
 const inputOf = 'auth input';
 /** Codes that wait for the page to ask for one. More than these are a fault of what sends them. */
 const mostCodes = 10;
@@ -93,7 +93,7 @@ export function loginInputs({ db, secrets, notices }: { db: Db; secrets: Secrets
       }
     },
 
-    /** Removes what was never taken. */
+    /** Removes submits that were never taken. */
     async discard(runIds: string[], within: Db = db): Promise<void> {
       for (const id of await inputStore(within).inputsOf(runIds)) await secrets.remove(inputOf, id, within);
     },

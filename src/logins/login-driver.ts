@@ -44,7 +44,7 @@ export interface DrivingOptions {
   log: Log;
 }
 
-/** One login in its browser: through the flow, to a saved profile or one that is as it was. */
+/** One login in its browser: through the flow, to a saved or unchanged profile. */
 export function loginDriving({ db, inputs, keeping, runFlow, nextCheckAt, metrics, log }: DrivingOptions) {
   const runs = runStore(db);
   const { settle, settleSurely, owe, settleOwed } = loginEnds({ db, inputs, log });
@@ -123,7 +123,7 @@ export function loginDriving({ db, inputs, keeping, runFlow, nextCheckAt, metric
     const { id } = connection;
     const why = driven.why();
     const succeeded = !why && outcome.status === 'SUCCESS';
-    // A login that was canceled meanwhile saves nothing. Neither does one whose state the database does not answer.
+    // A canceled login saves nothing. Neither does a login if the database does not return its state.
     const save =
       succeeded &&
       (await runs.underWayAmong([run.id]).then(
@@ -131,7 +131,7 @@ export function loginDriving({ db, inputs, keeping, runFlow, nextCheckAt, metric
         () => false,
       ));
     const notSaved = await browser.end({ save }).catch((error: Error) => error.message);
-    // As requests have left it meanwhile; undefined when it is deleted.
+    // The connection with changes by requests since; undefined when it is deleted.
     const now = await connectionStore(db)
       .find(connection.project_id, id)
       .catch(() => connection);
@@ -174,7 +174,7 @@ const fault = { ...ends.fault, typed: {} } as FlowOutcome;
 const unsaved = (reason = '') =>
   failed('internal_error', `The login succeeded, and its profile could not be saved. ${reason}`.trim());
 
-/** The row of a login that was ended by another request meanwhile. */
+/** The row of a login that another request has ended. */
 const over = (run: RunRow, { status, errorCode }: FlowEnd): EndedRun => ({
   ...run,
   status,

@@ -37,7 +37,7 @@ export function loginEnds({ db, inputs, log }: { db: Db; inputs: LoginInputs; lo
   /** Ends that the database did not take, by the login. They are written when it answers again. */
   const owed = new Map<string, { end: FlowEnd; learned?: LearnedOf | undefined }>();
 
-  /** Ends a login in the database, with what was never taken of it. Undefined: it was over. */
+  /** Ends a login in the database, and removes its unused submits. Undefined: it had already ended. */
   async function settle(runId: string, end: FlowEnd, learned?: LearnedOf): Promise<EndedRun | undefined> {
     return db.transaction(async (tx) => {
       const row = await runStore(tx).end(runId, end);
@@ -60,7 +60,7 @@ export function loginEnds({ db, inputs, log }: { db: Db; inputs: LoginInputs; lo
   }
 
   /**
-   * The same for a login of this node, whose end is known to this process alone: if the database fails just now, the end is
+   * The same for a login of this node. Only this process knows of its end: if the database fails just now, the end is
    * written later. Otherwise the login would be in progress for the rest of its 20 minutes, and bar its profile.
    */
   async function settleSurely(runId: string, end: FlowEnd, learned?: LearnedOf): Promise<EndedRun | undefined> {
@@ -76,7 +76,7 @@ export function loginEnds({ db, inputs, log }: { db: Db; inputs: LoginInputs; lo
     if (owed.size < mostOwed) owed.set(runId, { end, learned });
   }
 
-  /** Writes the ends that the database did not take, each by itself: one that is refused again does not delay the others. */
+  /** Writes the ends that the database did not take, each by itself: an end that is refused again does not delay the others. */
   async function settleOwed(): Promise<void> {
     let refusal: unknown;
     for (const [runId, { end, learned }] of owed) {

@@ -30,7 +30,7 @@ export const flowConnection = (row: ConnectionRow, values?: ConfirmedValues): Fl
   ),
 });
 
-/** What is looked up for a connection; undefined when it has no credential. */
+/** The lookup parameters of a connection; undefined when it has no credential. */
 function wantedOf(row: ConnectionRow) {
   const { project_id: projectId, domain, login_url } = row;
   const credential = linkOf(row);
@@ -44,7 +44,7 @@ const notShared =
   'The credential provider of this connection is not shared with its project. Give the connection another credential, or share the provider by its projects.';
 
 /**
- * The names and marks of each confirmed host after a login. Of what was saved, a host has what was typed there: another value by the same
+ * The names and marks of each confirmed host after a login. A host has those saved values that were typed there: another value by the same
  * name is not for it any more.
  */
 function placesAfter(
@@ -68,7 +68,7 @@ function placesAfter(
 type AtHand =
   'connection' | 'flowType' | 'credential' | 'totp' | 'lastTotpCounter' | 'recipe' | 'passkeys' | 'mayEnrol';
 
-/** What a login is given of what is stored, and what is stored of what it leaves behind. */
+/** Reads the stored values for a login, and stores the values that a login returns. */
 export function loginKeeping(deps: {
   db: Db;
   secrets: Secrets;
@@ -83,7 +83,7 @@ export function loginKeeping(deps: {
     return text === undefined ? undefined : (JSON.parse(text) as Passkey[]);
   }
 
-  /** False: the connection was deleted meanwhile, and has no more use for them. */
+  /** False: the connection was deleted and does not need them. */
   const keepPasskeys = (connectionId: string, those: Passkey[]): Promise<boolean> =>
     db.transaction(async (tx) => {
       if (!(await connectionStore(tx).lock(connectionId))) return false;
@@ -92,7 +92,7 @@ export function loginKeeping(deps: {
     });
 
   return {
-    /** Why the credential of a connection cannot be used at all, whatever the page asks for. */
+    /** Why the credential of a connection cannot be used for any page. */
     async refusal(connection: ConnectionRow): Promise<{ code: FlowErrorCode; message: string } | undefined> {
       const wanted = wantedOf(connection);
       const why = wanted && (await lookup.refusal(wanted));
@@ -119,7 +119,8 @@ export function loginKeeping(deps: {
 
     /**
      * Keeps what must not be lost, however the login ended: that a code is used, a second factor that the site has set up. What a person
-     * typed is kept after a success, if the connection says so; not if it was given another credential meanwhile, whose values these are not.
+     * typed is kept after a success, if the connection says so; not if it was given another credential since: the values do not belong to
+     * that.
      */
     async keep(
       { began, now }: { began: ConnectionRow; now: ConnectionRow },
@@ -131,12 +132,12 @@ export function loginKeeping(deps: {
       const hosts = succeeded ? outcome.ssoHosts : undefined;
       const mark = (host: string, name: string, value: string) =>
         confirmed.mark({ connectionId: id, host, name }, value);
-      // A login may lead there again. What is typed there without a person is what a person typed there, once it is kept.
+      // A login may come to the host again. Then it types the values there that a person typed there, once they are kept.
       if (hosts) found.ssoHosts = placesAfter(now.sso_hosts, hosts, {}, mark);
       try {
         if (outcome.passkeys?.length) found.hasPasskeys = await keepPasskeys(id, outcome.passkeys);
         const link = linkOf(began);
-        const own = !link || 'credentialId' in link; // what is in a provider is kept there
+        const own = !link || 'credentialId' in link; // values of a provider stay there
         const isSame = JSON.stringify(linkOf(now)) === JSON.stringify(link);
         const typed = succeeded && isSame ? outcome.typed : {};
         if (now.save_credentials && own && (Object.keys(typed).length > 0 || outcome.totpSecret)) {

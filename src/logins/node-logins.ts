@@ -11,7 +11,7 @@ import { ends, type Stop } from './login-ends.ts';
 import { loginKeeping } from './login-results.ts';
 import { runStore, type EndedRun, type RunRow } from './run-store.ts';
 
-/** No login takes longer, whatever it waits for. */
+/** No login takes longer, including waits. */
 export const flowSeconds = 20 * 60;
 
 interface Running {
@@ -22,7 +22,7 @@ interface Running {
   over: Promise<EndedRun>;
 }
 
-/** A login whose browser runs. `over` resolves when nothing but its rows is left. */
+/** A login with a running browser. `over` resolves when nothing but its rows is left. */
 interface Begun {
   run: RunRow;
   over: Promise<EndedRun>;
@@ -54,11 +54,11 @@ export function nodeLogins(options: NodeLoginsOptions) {
   const keeping = loginKeeping(options);
   const { drive, settle, settleSurely, owe, settleOwed } = loginDriving({ ...options, keeping });
   const running = new Map<string, Running>();
-  /** Logins whose browsers are being started. */
+  /** Logins with starting browsers. */
   const starting = new Map<AbortController, Promise<unknown>>();
   let closed = false;
 
-  /** Refuses while another login runs with the profile. One that is past its time is ended. */
+  /** Refuses while another login runs with the profile. A login past its time limit is ended. */
   async function place({ connection, kind, keyId }: FlowWish): Promise<RunRow> {
     const other = await runs.underWayWith(connection.profile_id);
     if (other && !other.over) throw errors.flow_in_progress({ connection: other.connection_id });

@@ -18,7 +18,7 @@ type Facts = Pick<
 >;
 
 /**
- * Whether the service can log in again without a person: what the last login needed, held against what is there now. What a
+ * Whether the service can log in again without a person: the needs of the last login, compared with the values available now. What a
  * provider holds is known only when it is asked, so a login that it may not have everything for is tried.
  */
 export function canReauth(row: Facts): { can: boolean; reason: ReauthReason } {

@@ -30,7 +30,7 @@ import type { Asking, LoginService } from './service.ts';
 
 const tags = ['auth connections'];
 const params = Type.Object({ id: Type.String() });
-/** Also for the person whose login it is, by a token. */
+/** Also for the person that logs in, by a token. */
 const invitees = { invitees: true } as const;
 const ofStart = [
   ...ofLaunch,
@@ -238,7 +238,7 @@ function flowRoutes({ logins }: Room): FastifyPluginAsyncTypebox {
           for await (const state of logins.follow(who, request.params.id, stream.closed))
             if (!(await stream.send(request.invitee ? forInvitee(state) : state, state.event))) return;
         } catch (error) {
-          const isRefusal = error instanceof ServiceError; // such as of an invitee whose login was replaced by another
+          const isRefusal = error instanceof ServiceError; // such as of the invitee of a replaced login
           if (!isRefusal)
             request.log.warn({ requestId: request.id, error: (error as Error).message }, 'login.follow_failed');
           const { code, message } = isRefusal ? error : errors.internal({ requestId: request.id });

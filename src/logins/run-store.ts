@@ -8,7 +8,7 @@ import type { TimelineList } from './schema.ts';
 import { loginLife, type ConnectionStatus, type FlowStatus } from './state.ts';
 import type { FlowStep } from './api-enums.ts';
 
-/** The channel on which nodes tell each other that a login has changed, has input, or is to end. */
+/** The channel on which nodes notify each other that a login has changed, has input, or is to end. */
 export const loginChannel = 'corral_logins';
 
 /** What a page asked for is of no use after the login, and is not kept with the history. */
@@ -104,7 +104,7 @@ export function runStore(db: Db) {
               node_id, key_id, expires_at)
             values (${flow.id}, ${flow.connectionId}, ${flow.profileId}, ${flow.kind}, 'IN_PROGRESS', 'DISCOVERING',
               ${flow.previousStatus}, ${flow.nodeId}, ${flow.keyId}, now() + make_interval(secs => ${flow.seconds}::float8)) returning *`);
-          // After the insert, which waits for a deletion of the connection: what is changed first would wait for each other.
+          // After the insert, which waits for a deletion of the connection: with the changes first, the two would wait for each other.
           await tx.rows(
             sql`update auth_runs set explained = null where connection_id = ${flow.connectionId} and explained is not null`,
           );
@@ -186,7 +186,7 @@ export function runStore(db: Db) {
       return row;
     },
 
-    /** Ends the logins of a node that is gone. */
+    /** Ends the logins of a lost node. */
     endAllOf(nodeId: string, errorMessage: string): Promise<{ id: string }[]> {
       const { from, to } = loginLife.move('failed');
       return db.rows(sql`with over as (update auth_runs set status = ${to}, error_code = 'browser_error',

@@ -16,7 +16,7 @@ eachLoginTest((opened, open) => {
   [room, other] = [open(), open('node_b')];
 });
 
-/** A connection that is logged in, has a credential, and whose check is due. */
+/** A logged-in connection with a credential and a due check. */
 async function loggedIn(settings: object = {}): Promise<string> {
   await store.db.rows(sql`insert into credentials (id, project_id, name, domain, value_keys)
     values ('c', 'proj', 'c', 'shop.example', '{username,password}') on conflict do nothing`);
@@ -138,7 +138,7 @@ test('nothing is checked when checks are off, or before the first login', async 
   expect([await timeline(off), await timeline(never)]).toEqual([[], []]);
 });
 
-/** Each round until the schedule gives up. */
+/** Each round until the schedule stops retrying. */
 async function rounds(id: string, health: Health, code?: FlowErrorCode) {
   room.edge.health = async () => health;
   room.edge.flow = async () => ({ status: 'FAILED', errorCode: code, typed: {} });

@@ -15,7 +15,7 @@ const lookMs = 15_000;
 /** How often a node looks whether its logins were ended elsewhere, and whether people are on their pages. */
 const sweepMs = 3000;
 const atOnce = 2;
-/** A check that takes longer than this has a login that waits, for a code or for a person. Others are checked meanwhile. */
+/** A check that takes longer than this has a login that waits, for a code or for a person. Others are checked at the same time. */
 const slotMs = 60_000;
 /** So many may wait: each has a browser. One project may have all that wait, and others have their checks done beside them. */
 const mostWaiting = 4;
@@ -26,7 +26,7 @@ const graceSeconds = 60;
 
 /**
  * Checks on schedule whether profiles are still logged in, and logs in again where that needs no person. The database says
- * what is due, and a claim keeps other nodes away from it for as long as it is renewed.
+ * which checks are due, and a claim keeps other nodes from running them for as long as it is renewed.
  */
 export function loginSchedule(
   options: CheckOptions & { runner: Pick<NodeLogins, 'begin' | 'settle' | 'look'>; slotMs?: number },

@@ -162,7 +162,7 @@ describe('a connection', () => {
 });
 
 describe('a login', () => {
-  test('asks a person, takes what is submitted, saves the profile, and keeps what it learned', async () => {
+  test('asks a person, takes the submitted answers, saves the profile, and keeps what it learned', async () => {
     const { id } = await create();
     const flow = waiting({ ...success, typed: { username: 'ann', password: 'p1' }, ssoProvider: 'google' });
     const begun = await room.logins.login(asking, id, {});
@@ -202,7 +202,7 @@ describe('a login', () => {
     ]);
   });
 
-  test('keeps the hosts that a person confirmed with what was typed there, until the credential is another', async () => {
+  test('keeps the hosts that a person confirmed with the values typed there, until the credential changes', async () => {
     const { id } = await create({ domain: 'http://shop.example' });
     const logIn = async (more: Partial<FlowOutcome>) => {
       let given: FlowInput['connection'] | undefined;
@@ -264,7 +264,7 @@ describe('a login', () => {
     expect(await get(id)).toMatchObject({ status: 'NEEDS_AUTH', flow_status: end.status, error_code: code });
   });
 
-  test('whose profile cannot be saved has failed', async () => {
+  test('has failed if its profile cannot be saved', async () => {
     const { id } = await create();
     room.browsers.notSaved = 'The disk is full.';
     await room.logins.login(asking, id, {});

@@ -100,7 +100,7 @@ export interface Learned {
   nextCheckAt?: Date;
 }
 
-/** Every query on `auth_connections`. A connection whose profile is deleted is not found; it is removed soon. */
+/** Every query on `auth_connections`. A connection with a deleted profile is not found; it is removed soon. */
 export function connectionStore(db: Db) {
   return {
     async insert(row: NewConnection): Promise<void> {
@@ -174,7 +174,7 @@ export function connectionStore(db: Db) {
         where id = ${id}`);
     },
 
-    /** Until the transaction ends nothing else changes or deletes the connection. False: it is gone. Lock its logins first. */
+    /** Until the transaction ends nothing else changes or deletes the connection. False: it was deleted. Lock its logins first. */
     async lock(id: string): Promise<boolean> {
       return (await db.row(sql`select id from auth_connections where id = ${id} for update`)) !== undefined;
     },
@@ -205,7 +205,7 @@ export function connectionStore(db: Db) {
       return (await db.row(sql`delete from auth_connections where id = ${id} returning id`)) !== undefined;
     },
 
-    /** Connections whose profile is deleted. */
+    /** Connections with deleted profiles. */
     orphans(): Promise<{ id: string }[]> {
       return db.rows(sql`select c.id from auth_connections c join profiles p on p.id = c.profile_id
         where p.deleted_at is not null limit 1000`);

@@ -4,7 +4,7 @@ import type { Forms } from '../sessions/forms.ts';
 
 const settleMs = 10_000;
 
-/** Origins whose storage is looked at: each costs a page. */
+/** The number of origins with inspected storage: each costs a page. */
 const mostOrigins = 3;
 
 /**
@@ -20,7 +20,7 @@ export async function loginState(
     if (!page) return undefined;
     const names = recipe?.success.cookies ?? [];
     const origins = (recipe?.success.storage ?? []).slice(0, mostOrigins);
-    // Before the storage, whose page may have the site renew its cookies.
+    // Before the storage: its page may make the site renew its cookies.
     const { cookies } = await forms.state(page.pageId);
     const kept = cookies
       .filter(({ name }) => (names.length === 0 && origins.length === 0) || names.includes(name))
@@ -47,6 +47,6 @@ export async function leaveOpen(
     await forms.navigate(page.pageId, address);
     await forms.settled(page.pageId, { deadlineMs: settleMs, signal });
   } catch {
-    // A profile without a tab is better than one that is logged out.
+    // A profile without a tab is better than a logged-out one.
   }
 }

@@ -16,7 +16,7 @@ test('the answers that the messages of a request read are bounded together, and 
   expect(group.used).toBe(0);
 });
 
-test('a request whose client hangs up reads nothing more', async () => {
+test('a request reads nothing more after its client hangs up', async () => {
   const gone = new AbortController();
   const { read, close } = answerMemory(memory.group(), gone.signal);
   gone.abort(new Error('The client hung up.'));

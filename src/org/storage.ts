@@ -71,7 +71,7 @@ export function storageService({ db, nodeId, mostBytes }: { db: Db; nodeId: stri
       return mostBytes > 0 && (await storageStore(db).usedBytes(projectId, true)) > mostBytes;
     },
 
-    /** Releases the claims of a node that is gone; also this node's own old claims, before it starts. */
+    /** Releases the claims of a lost node; also this node's own old claims, before it starts. */
     async nodeLost(lost: string, within: Db = db): Promise<() => void> {
       await storageStore(within).releaseOf(lost);
       return () => {};

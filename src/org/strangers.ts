@@ -8,7 +8,7 @@ const ONE_PER_MS = 3000;
 /** Bounds of the memory. When it is full, the older half is dropped, so that unknown clients cannot exhaust it. */
 const MOST_ADDRESSES = 20_000;
 const MOST_KEYS = 20_000;
-/** How long a key that was not found is not looked up again. A key created meanwhile is a different one, since keys are random. */
+/** How long a key that was not found is not looked up again. A key created during that time is a different one, since keys are random. */
 const UNKNOWN_MS = 60_000;
 
 /**

@@ -5,7 +5,7 @@ import type { PoolStore } from './store.ts';
 /** Result of waiting: a lease on a browser, or the number of waiters ahead. */
 type Turn = { leaseId: string; sessionId: string; place: string | undefined } | { ahead: number };
 
-/** A waiter whose browser was unfit, and that queues again at its old place. */
+/** A waiter that got an unfit browser, and queues again at its old place. */
 export interface SecondTurn {
   place: string;
   /** The lease on the unfit browser. */
@@ -137,7 +137,7 @@ export function acquirer({ store, nodeId, onNeed, onExpelled }: AcquirerOptions)
     }
   }
 
-  /** The browser was assigned to a waiter of this node that has left, but whose place in the queue was not removed yet. */
+  /** The browser was assigned to a waiter of this node that has left, but was not removed from the queue yet. */
   async function forgotten(poolId: string, { leaseId, sessionId }: { leaseId: string; sessionId: string }) {
     if (await store.leave(leaseId)) await putBack(poolId, sessionId, leaseId);
   }
@@ -157,7 +157,7 @@ export function acquirer({ store, nodeId, onNeed, onExpelled }: AcquirerOptions)
 
     /**
      * Called when notifications may have been lost, or other nodes gave this node up. Asks what became of the waiters
-     * here; those whose place in the queue was removed get it back.
+     * here; those that were removed from the queue get their place back.
      */
     async catchUp(): Promise<void> {
       const known = new Map((await store.waitersOf(nodeId)).map(({ leaseId, sessionId }) => [leaseId, sessionId]));

@@ -30,7 +30,7 @@ describe('a new pool', () => {
     expect(() => configOf({ headless: true, kiosk_mode: true })).toThrow(/leave out headless or kiosk_mode/);
   });
 
-  test('whose displays would be too large is refused', () => {
+  test('with displays that would be too large is refused', () => {
     expect(() => configOf({ viewport: { width: 8192, height: 8192 } })).toThrow(/viewport .* at most 16777216 pixels/);
   });
 

@@ -41,7 +41,7 @@ test('a launch is placed before it is over', async () => {
   expect(calls).toEqual(['launched', 'success', 'shelved', 'over']);
 });
 
-test('a browser of a pool that changed meanwhile is retired', async () => {
+test('a browser is retired if its pool changed during the launch', async () => {
   const { launches, calls, state } = launching(async () => 's1');
   state.shelved = 'expelled';
   await launches.start(pool());

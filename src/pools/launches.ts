@@ -6,7 +6,7 @@ import type { PoolRow, PoolStore } from './store.ts';
 /** A launch that failed on this node is retried after a second, then two, and at most after a minute. */
 const longestPauseMs = 60_000;
 
-/** Makes browsers of pools on this node, and pauses a pool whose browsers do not start here. */
+/** Makes browsers of pools on this node, and pauses a pool if its browsers do not start here. */
 export function poolLaunches({
   store,
   make,

@@ -61,7 +61,7 @@ export function spreading({
 
     /**
      * Places as many as nodes can make now. A node that has made one looks at the pool again. Resolves with the
-     * milliseconds after which to look again, where nothing else leads to that.
+     * milliseconds after which to look again, if no event triggers that.
      */
     async launch(pool: PoolToFill, wanted: number, closed: () => boolean): Promise<number | undefined> {
       const except = new Set(unfit(pool.id));

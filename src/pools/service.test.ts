@@ -242,7 +242,7 @@ describe('a waiter', () => {
     expect(await a.acquire(id)).toEqual({ ahead: 0 });
   });
 
-  test('whose node was taken for lost gets the place in the queue back when the node is back', async () => {
+  test('gets the place in the queue back when its node, which was taken for lost, is back', async () => {
     const a = node('a');
     const id = await a.pool(1);
     const held = await a.acquire(id);

@@ -81,7 +81,7 @@ export function poolService(options: PoolOptions) {
   const stopListening = [
     // However a browser of a pool ended (deleted, idle, crashed), its place is filled again.
     events.on('session.ended', ({ poolId }) => poolId && void fill.fill(poolId)),
-    // The node was stopped or declared dead: its pool browsers are gone.
+    // The node was stopped or declared dead: its pool browsers have exited.
     events.on('node.left', () => void reopen()),
     events.on('profile.saved', ({ profileId }) => void refresh(profileId)),
   ];

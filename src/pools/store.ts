@@ -213,7 +213,7 @@ function lineOfWaiters(db: Db) {
       return row?.place;
     },
 
-    /** Leaves the queue. If a browser was assigned meanwhile, the caller has to use it or put it back. */
+    /** Leaves the queue. If a browser was assigned already, the caller has to use it or put it back. */
     async leave(leaseId: string): Promise<{ sessionId: string | null; ahead: number } | undefined> {
       return db.row(sql`delete from pool_waiters w where lease_id = ${leaseId} returning session_id as "sessionId",
         (select count(*)::integer from pool_waiters o where o.pool_id = w.pool_id and o.session_id is null and o.place < w.place) as ahead`);
@@ -296,7 +296,7 @@ function browsersOfPools(db: Db) {
       return row?.count ?? 0;
     },
 
-    /** Hands the browser over to the holder. Undefined: the lease has ended meanwhile. */
+    /** Hands the browser over to the holder. Undefined: the lease has ended. */
     describeLease(sessionId: string, lease: Lease): Promise<{ id: string } | undefined> {
       return db.row(sql`update sessions set name = ${lease.name}, tags = ${lease.tags}, timeout_seconds = ${lease.timeoutSeconds},
           start_url = ${lease.startUrl}, telemetry = ${lease.telemetry}, lease_node = null
@@ -323,7 +323,7 @@ function browsersOfPools(db: Db) {
     },
 
     /**
-     * Puts a browser on the shelf: a new one, or one whose lease ends with this. If it no longer fits the pool, it leaves
+     * Puts a browser on the shelf: a new one, or one with a lease that ends with this. If it no longer fits the pool, it leaves
      * the pool instead. Undefined: it was not in that state any more.
      */
     async shelve(sessionId: string, leaseId: string | null = null): Promise<'shelved' | 'expelled' | undefined> {

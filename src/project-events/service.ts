@@ -37,7 +37,7 @@ export function projectEventService({
     try {
       if (await lapseOf({ keyId: reader.keyId, projectId: reader.projectId })) open.get(reader)?.abort();
     } catch (error) {
-      // The database does not answer. What is open stays open until it does.
+      // The database does not answer. Open streams stay open until it does.
       log.debug({ error: (error as Error).message }, 'project_events.authority_unknown');
     }
   }

@@ -62,7 +62,7 @@ export function eventTail({ store, log, ringSize = 2000 }: TailOptions) {
     }
     while (last < newest) {
       const page = await store.after(last, pageSize);
-      // The ring has no gaps. What was removed before this node read it is a gap for its readers.
+      // The ring has no gaps. Events removed before this node read them are a gap for its readers.
       if (page[0]?.position !== last + 1) ring = [];
       ring.push(...page);
       last = page.at(-1)?.position ?? newest;

@@ -162,7 +162,7 @@ describe('a check', () => {
   });
 });
 
-test('a password is sealed, and gone when its proxy is', async () => {
+test('a password is sealed, and removed with its proxy', async () => {
   const service = node(answer, { checkMinutes: 0 });
   const { id } = await service.create('proj', { type: 'custom', config });
   const sealed = () => store.db.rows<{ envelope: string }>(sql`select envelope from secrets where owner = ${id}`);

@@ -25,7 +25,7 @@ function open({ sessionHosts = 'https://*.sessions.example.com', lease = null as
   return { ...opened, state, pass: admit };
 }
 
-test('a session has a host of its own, which stands for its base_url', async () => {
+test('a session has a host of its own, which replaces its base_url', async () => {
   const { of, pathAt, pass } = open();
   const { base_url } = of(id, minter);
   expect(base_url).toMatch(/^https:\/\/[a-z\d]{63}\.sessions\.example\.com$/);
@@ -54,7 +54,7 @@ test('the host of a session is good for its key, its lease and nothing else', as
   await expect(pass(base_url)).rejects.toMatchObject({ code: 'unauthorized' });
 });
 
-test('without the setting the token is in the path, whatever the host', async () => {
+test('without the setting the token is in the path, for every host', async () => {
   const { of, pathAt, admit } = open({ sessionHosts: '' });
   const { base_url } = of(id, minter);
   expect(base_url).toMatch(/^https:\/\/browsers\.example\.com\/browser\/kernel\/[^/]+$/);

@@ -15,7 +15,7 @@ export interface Minter {
 interface Admission {
   sessionId: string;
   minter: Minter;
-  /** The token is for watching only, whatever else the address says. */
+  /** The token is for watching only, also if the address has other parameters. */
   watchOnly: boolean;
 }
 
@@ -26,7 +26,7 @@ const lapses = {
   project: 'in a project that was archived or deleted',
 };
 
-/** What stands before the label of a session's host where a path has a token. */
+/** The prefix of the label of a session's host, in the place of the token of a path. */
 const LABEL = '~';
 
 export type Addresses = ReturnType<typeof addresses>;
@@ -41,7 +41,7 @@ export function addresses({
   lapseOf,
 }: {
   tokens: Tokens;
-  /** The public URL of a node. Without an id, or if that node is gone, the URL of this node. */
+  /** The public URL of a node. Without an id, or if that node is lost, the URL of this node. */
   publicUrl: (nodeId?: string) => string;
   /** The address of each session of this node, with `*` for its label; empty: the token is in the path. */
   sessionHosts?: string;
@@ -99,7 +99,7 @@ export function addresses({
   const suffix = hostsAfter.replace(/:\d+$/, '');
 
   return {
-    /** The path that a request's host and path stand for: a session's own host stands for its base_url. */
+    /** The path of a request by its host and path: a session's own host replaces its base_url. */
     pathAt(host: string | undefined, path: string): string {
       const name = (host ?? '').replace(/:\d+$/, '').toLowerCase();
       if (suffix === '' || !name.endsWith(suffix)) return path;

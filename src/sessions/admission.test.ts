@@ -62,7 +62,7 @@ test('of two creates that come together one gets the last place, and the other a
   expect(counts().taken).toBe(1);
 });
 
-test('a create waits for the place of a session that is ending, and is refused when the service stops meanwhile', async () => {
+test('a create waits for the place of a session that is ending, and is refused when the service stops', async () => {
   const { takePlace, freePlace, roster } = house();
   await takePlace();
   const ended = () => {
@@ -97,7 +97,7 @@ test('no session is begun when only the reserve of the disk is left, unless room
   expect(disk.full).toBe(false);
 });
 
-test('a project whose session was ended for the disk waits before the next one', async () => {
+test('a project waits for its next session after one was ended for the disk', async () => {
   const { waitForDisk } = house();
   await expect(waitForDisk('offender')).rejects.toMatchObject({
     code: 'disk_overused',
@@ -106,7 +106,7 @@ test('a project whose session was ended for the disk waits before the next one',
   });
 });
 
-test('a spare is taken by a session of its shape only, and given up for one that has to start its own browser', async () => {
+test('a spare is taken by a session of its shape only, and ended for a session that has to start its own browser', async () => {
   const { fill, takeSpare, giveBackSpare, takePlace, makeRoom, spareCount, started, removed, close } = house({
     spares: { headless: 1, headful: 0 },
   });

@@ -88,7 +88,7 @@ export function admission({
       refuseIfShort();
     },
 
-    /** A deleted session keeps its place until all of it is gone. That takes milliseconds, so a create waits for it. */
+    /** A deleted session keeps its place until all of it is removed. That takes milliseconds, so a create waits for it. */
     async takePlace(): Promise<void> {
       while (!roster.closed && taken >= capacity && roster.ends.size > 0)
         await Promise.race(Array.from(roster.ends.values(), ({ over }) => over));
@@ -108,7 +108,7 @@ export function admission({
       return shape && spares.take(shape);
     },
 
-    /** Ends a spare in whose work the service has failed. False: there is no such spare. */
+    /** Ends a spare after the service failed in its work. False: there is no such spare. */
     dropSpare: spares.dropOne,
 
     /** Returns the spare of a session that was refused after all. */

@@ -4,7 +4,7 @@ import type { LiveSession } from './live-session.ts';
 import { switchesOf, type Session } from './schema.ts';
 import type { SessionRow } from './store.ts';
 
-/** What is known of a session without a query to its browser, on the node that runs it. */
+/** The state of a session without a query to its browser, on the node that runs it. */
 export interface Known extends Pick<LiveSession, 'uptimeMs' | 'standingBy' | 'ending'> {
   readonly sight: Pick<LiveSession['sight'], 'uses' | 'endsAt' | 'frontPage'>;
 }
@@ -44,7 +44,7 @@ export function asSession(row: SessionRow, addresses: Addresses, keyId: string, 
   };
 }
 
-/** The row knows about standby on every node: its clock stands still. */
+/** The row knows about standby on every node: its clock is paused. */
 function stateOf(row: SessionRow, here: Known | undefined): NonNullable<Session['state']> {
   if (row.state !== 'live') return row.state;
   if (here?.ending) return 'stopping';

@@ -64,7 +64,7 @@ export function browsers({
   log: Log;
 }) {
   const home = (id: string) => join(dir, id);
-  /** The owner of each session's directory, from its first browser until the directory is gone. */
+  /** The owner of each session's directory, from its first browser until the directory is removed. */
   const owners = new Map<string, Claim>();
 
   let startedAt: number | undefined;
@@ -179,7 +179,7 @@ export function browsers({
     await removeTree(at, isolation).catch((error: Error) =>
       log.error({ session: id, error: error.message }, 'session.directory_left'),
     );
-    owners.get(id)?.release(); // freed once the directory is gone, if it still exists
+    owners.get(id)?.release(); // freed once the directory is removed, if it still exists
     owners.delete(id);
   }
 }

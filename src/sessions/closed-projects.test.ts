@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { silent } from '../lib/log.ts';
 import { closedProjects } from './closed-projects.ts';
 
-/** Answers come in the order of `answers`; what is asked is kept. */
+/** Answers come in the order of `answers`; the queries are recorded. */
 function setUp(answers: (string[] | Error)[]) {
   const asked: string[][] = [];
   const ended: string[] = [];

@@ -5,7 +5,7 @@ const firstPauseMs = 250;
 const longestPauseMs = 10_000;
 
 /**
- * Ends the sessions of this node whose project was archived or deleted. Asks the database for them whenever a project was closed and
+ * Ends the sessions of archived or deleted projects on this node. Asks the database for them whenever a project was closed and
  * whenever such an event may have been missed; asks again while the database does not answer.
  */
 export function closedProjects({

@@ -101,7 +101,7 @@ test('files count, however small', async () => {
   close();
 });
 
-test('a disk that stands still is looked at no more than now and then', async () => {
+test('an unchanged disk is checked only now and then', async () => {
   const { session, close } = house();
   const calm = session('calm');
   await pass(120_000);
@@ -213,7 +213,7 @@ test('what the builds and workers of a project have counts together with its ses
   close();
 });
 
-test('a project loses no more than it has above the next, and only the one that had the most is blamed', async () => {
+test('a project loses no more than it has above the next, and only the largest project is blamed', async () => {
   const { session, others, ended, blamed, space, close } = house();
   const [first, second] = [session('first', 'greedy'), session('second', 'greedy')];
   const neighbour = session('neighbour', 'calm');

@@ -20,7 +20,7 @@ const stillMs = 3000;
 /** Ending a session that uses less than this would not free enough room. */
 const leastHelp: DiskUse = { bytes: 8 * 2 ** 20, inodes: 1000 };
 
-/** What was known of a session at its last check, and how full the disk was then. */
+/** The state of a session at its last check, and how full the disk was then. */
 interface Seen {
   use: DiskUse;
   space: Space;
@@ -129,7 +129,7 @@ export function diskGuard({
 
   /** Measures a session, and ends it if it uses too much. */
   async function check(session: Guarded): Promise<void> {
-    const use = await look(session).catch(() => undefined); // the session is gone
+    const use = await look(session).catch(() => undefined); // the session has ended
     if (!use || session.ending) return;
     const detail = tooMuch(use, most);
     if (detail) await end(session.id, 'disk_limit', detail);
@@ -193,7 +193,7 @@ export function diskGuard({
   };
 }
 
-/** Resolves with the session's use; the session stays frozen until `released`. Undefined: it is gone, or its browser is being replaced. */
+/** Resolves with the session's use; the session stays frozen until `released`. Undefined: it has ended or its browser is being replaced. */
 function measured(
   session: Guarded,
   { most, end, released }: { most: DiskUse; end: End; released: Promise<void> },
@@ -213,7 +213,7 @@ function measured(
   });
 }
 
-/** Undefined: it is gone. */
+/** Undefined: it has ended. */
 async function weighed(taker: DiskTaker): Promise<Found | undefined> {
   const { projectId } = taker;
   return taker.use().then(
@@ -223,8 +223,8 @@ async function weighed(taker: DiskTaker): Promise<Found | undefined> {
 }
 
 /**
- * Those that help if they are ended, in turn: the largest of the project that has the most after those before are gone. A project that spreads
- * its files over many sessions has no other project's session ended for them.
+ * The sessions to end, in order: each is the largest of the project that has the most after the ones before have ended. A project that
+ * spreads its files over many sessions has no other project's session ended for them.
  */
 function* inTurn(found: readonly (Found | undefined)[], most: DiskUse): Generator<Found> {
   const part = (use: DiskUse) => Math.max(use.bytes / most.bytes, use.inodes / most.inodes);

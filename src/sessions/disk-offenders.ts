@@ -3,7 +3,7 @@ const firstMs = 10_000;
 const longestMs = 10 * 60_000;
 /** A project is forgotten when its last wait has been over for this long. */
 const calmMs = 10 * 60_000;
-/** More are not remembered: the one that offended longest ago is forgotten. */
+/** More are not remembered: the one with the earliest offence is forgotten. */
 const mostKnown = 1000;
 
 /**

@@ -16,7 +16,7 @@ function house(frontPage: () => Promise<{ url: string; title: string } | undefin
   return { front, state };
 }
 
-test('shows the page that the browser has in front, and asks once for all who look at the same time', async () => {
+test('shows the page that the browser has in front, and asks once for all concurrent callers', async () => {
   const { front, state } = house(async () => page('https://a.example/'));
   expect(front.seen).toBeUndefined();
   await Promise.all([front.look(5000), front.look(5000)]);
@@ -24,7 +24,7 @@ test('shows the page that the browser has in front, and asks once for all who lo
   expect(state.asked).toBe(1);
 });
 
-test('a browser that sleeps or does not answer leaves what was seen before', async () => {
+test('a browser that sleeps or does not answer keeps the last known page', async () => {
   let answer: () => Promise<{ url: string; title: string }> = async () => page('https://a.example/');
   const { front, state } = house(() => answer());
   await front.look(5000);
@@ -40,7 +40,7 @@ test('a browser that sleeps or does not answer leaves what was seen before', asy
   expect(state.asked).toBe(3);
 });
 
-test('what was asked for under one holder is not shown to the next', async () => {
+test('a page read for one holder is not shown to the next', async () => {
   const slow = later<{ url: string; title: string }>();
   const { front } = house(() => slow.promise);
   const looking = front.look(5000);

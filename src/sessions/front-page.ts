@@ -15,7 +15,7 @@ interface SeenPage {
 export function sessionFrontPage({ engine, mayAsk }: { engine: () => Promise<Engine>; mayAsk: () => boolean }) {
   let seen: SeenPage | undefined;
   let looking: Promise<void> | undefined;
-  /** Counts the holders: what was asked for under one must not be shown to the next. */
+  /** Counts the holders: a page read for one must not be shown to the next. */
   let holder = 0;
 
   async function ask(): Promise<void> {
@@ -29,7 +29,7 @@ export function sessionFrontPage({ engine, mayAsk }: { engine: () => Promise<Eng
       return seen;
     },
 
-    /** Asks the browser, once for all who look at the same time. What was seen before remains when there is no answer in time. */
+    /** Asks the browser, once for all concurrent callers. Keeps the last known page when there is no answer in time. */
     async look(ms: number): Promise<void> {
       if (!mayAsk()) return;
       looking ??= ask()

@@ -115,7 +115,7 @@ describe.each(Object.entries(routes))('a session that streams %s is given back',
     expect(at.opened).toBe(0);
   });
 
-  test('when its client hangs up before the first byte, and what was opened is closed', async () => {
+  test('when its client hangs up before the first byte, and the source is closed', async () => {
     const { at, holds, hangUp } = await ask(route);
     at.wake.letThrough();
     await at.open.reached;
@@ -137,7 +137,7 @@ describe.each(Object.entries(routes))('a session that streams %s is given back',
     expect(at.closed).toBeGreaterThan(0);
   });
 
-  test('when what is to be streamed cannot be opened', async () => {
+  test('when its source cannot be opened', async () => {
     const { at, holds, client } = await ask((held, at, request, reply) => {
       const failing = { ...held };
       const fail = async () => Promise.reject(new Error('It is not there.'));
@@ -164,13 +164,13 @@ test('events end when the browser goes back to its pool', async () => {
   await expect.poll(() => holds.now).toBe(0);
 });
 
-test('bytes break off when the browser goes back to its pool, and what was opened is closed', async () => {
+test('bytes break off when the browser goes back to its pool, and the source is closed', async () => {
   const { at, holds, client } = await ask(routes['bytes']!);
   at.wake.letThrough();
   at.open.letThrough();
   let read = '';
   for await (const chunk of client) if ((read += String(chunk)).includes('first')) at.until.abort(new Error('over'));
-  expect(read).not.toMatch(/0\r\n\r\n$/); // a reader can tell that this is not all
+  expect(read).not.toMatch(/0\r\n\r\n$/); // a reader can see that the answer is incomplete
   await expect.poll(() => holds.now).toBe(0);
   expect(at.closed).toBeGreaterThan(0);
 });

@@ -29,7 +29,7 @@ export type HeldSessions = ReturnType<typeof heldSessions>;
 
 /**
  * The ways in which a route uses a session. The session is held from before it wakes until the request is answered or its client
- * disconnects, at whatever stage that happens: a session that stays held never sleeps and never ends.
+ * disconnects, at any stage: a session that stays held never sleeps and never ends.
  */
 export function heldSessions({
   sessions,

@@ -46,7 +46,7 @@ test('a session idles out after its timeout without a use, and not while there i
   expect(state.seen.at(-1)).toBe('idle');
 });
 
-test('what goes on in it keeps it awake, but it may idle out', async () => {
+test('activity in it keeps it awake, but it may idle out', async () => {
   const { holds, state } = house();
   const held = await holds.hold();
   const over = held.stayAwake();
@@ -60,7 +60,7 @@ test('what goes on in it keeps it awake, but it may idle out', async () => {
   expect(state.seen.at(-1)).toBe('doze off');
 });
 
-test('a wake that fails holds nothing; a session that ended meanwhile says so', async () => {
+test('a wake that fails holds nothing; a session that has ended says so', async () => {
   const { holds, state } = house();
   state.wake = () => Promise.reject(new Error('It does not wake.'));
   await expect(holds.hold()).rejects.toThrow('It does not wake.');

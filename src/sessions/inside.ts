@@ -42,7 +42,7 @@ export async function bytesFrom(guest: Guest, stream: Stream, size: number, room
   return whole.all();
 }
 
-/** If the service itself gives up a stream, that is not the guest's fault. */
+/** A stream canceled by the service is not a fault of the guest. */
 export function inOurWords(error: unknown): unknown {
   if (error instanceof ServiceError) return error;
   if (error instanceof NoGuest) return error.code === 'unsandboxed' ? errors.sandbox_unavailable() : error;

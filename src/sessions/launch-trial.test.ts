@@ -35,7 +35,7 @@ test('the first question launches a browser and leaves nothing of it; the next o
   expect(seen).toHaveLength(6);
 });
 
-test('a launch that fails is told, and not repeated for every caller', async () => {
+test('a failed launch is reported, and not repeated for every caller', async () => {
   const { trial, seen, pass } = setUp([new Error('no memory')]);
   expect(await trial.check()).toBe('A browser could not be launched: no memory');
   expect(await trial.check()).toBe('A browser could not be launched: no memory');

@@ -32,7 +32,7 @@ export function launchTrial(browsers: Pick<Browsers, 'start' | 'remove' | 'start
   }
 
   return {
-    /** Resolves with what is wrong, if anything is. Concurrent callers get the same answer. */
+    /** Resolves with the problem, if there is one. Concurrent callers get the same answer. */
     async check(): Promise<string | undefined> {
       const startedAt = browsers.startedAt();
       if (startedAt !== undefined && now() - startedAt < latelyMs) return undefined;

@@ -36,7 +36,7 @@ export interface LiveSessionOptions {
   onClock?: (clock: { uptimeMs: number; awake: boolean }) => void;
   /** The idle timeout has run out. */
   onIdle: () => void;
-  /** The browser is gone and is not replaced. */
+  /** The browser has exited and is not replaced. */
   onLost: (detail: string) => void;
   timings?: Partial<SessionTimings> | undefined;
   log: Log;
@@ -215,7 +215,7 @@ const ignore = () => {};
 const mapped = (lines: LastLines, change: (lines: readonly string[]) => string[]): LastLines =>
   Object.fromEntries(Object.entries(lines).map(([name, those]) => [name, change(those)]));
 
-/** What can be told of a session to those who only look at it. */
+/** The public view of a session, for callers without control rights. */
 function sightOf({
   clients,
   holds,

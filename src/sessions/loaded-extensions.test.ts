@@ -3,7 +3,7 @@ import { fakeEngine } from '../../test/support/fake-engine.ts';
 import { silent } from '../lib/log.ts';
 import { loadedExtensions } from './loaded-extensions.ts';
 
-/** A browser that knows what was loaded into it, and refuses what is called bad. */
+/** A browser that records loaded extensions, and refuses those with the name bad. */
 function browser() {
   const loaded: string[] = [];
   return {

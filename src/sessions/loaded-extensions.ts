@@ -60,7 +60,7 @@ export function loadedExtensions({
       return inOrder(id, () => loadNow(id, engine, wanted));
     },
 
-    /** Loads the extensions into the session's next browser. One that is refused now was accepted before; the others are still loaded. */
+    /** Loads the extensions into the session's next browser. A refused extension was accepted before; the others are still loaded. */
     async again(id: string, engine: Engine): Promise<Engine> {
       for (const name of loaded.get(id) ?? []) {
         await engine

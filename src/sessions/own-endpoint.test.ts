@@ -10,7 +10,7 @@ cleanUpAfterEach();
 const service = { host: '127.0.0.1', port: 9 };
 const asWebSocket = 'Host: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n';
 
-/** A gateway whose session may enter a service that listens nowhere: only the endpoint answers. */
+/** A gateway for a session that may enter a service that listens nowhere: only the endpoint answers. */
 async function house({ allowed = '' } = {}) {
   const upgrades: InsideUpgrade[] = [];
   const endpoints = ownEndpoints((upgrade) => void upgrades.push(upgrade));
@@ -46,7 +46,7 @@ test('a tunnel to the service enters the endpoint with its session, also when th
   ]);
 });
 
-test('what is no websocket is refused there, and other addresses are refused before', async () => {
+test('requests other than websockets are refused there, and other addresses are refused before', async () => {
   const { port, upgrades } = await house();
   const socket = await openTunnel(port, '127.0.0.1:9');
   socket.write('GET /browsers HTTP/1.1\r\nHost: x\r\n\r\n');
@@ -62,7 +62,7 @@ test('what is no websocket is refused there, and other addresses are refused bef
   expect(upgrades).toEqual([]);
 });
 
-test('an operator who lists the service opens all of it, not the endpoint', async () => {
+test('listing the service in the settings opens all of it, not the endpoint', async () => {
   const { port, upgrades } = await house({ allowed: '127.0.0.1:9' });
   expect(await raw(port, 'CONNECT 127.0.0.1:9 HTTP/1.1\r\n\r\n')).toMatch(/^HTTP\/1\.1 502 /); // it listens nowhere
   expect(upgrades).toEqual([]);

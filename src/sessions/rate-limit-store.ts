@@ -6,7 +6,7 @@ interface Bucket {
   seconds: number;
 }
 
-/** What is in a bucket by now. One that is not there yet is full. */
+/** The current level of a bucket. A new bucket is full. */
 const filled = (bucket: Bucket | undefined, most: number) =>
   bucket ? Math.min(most, bucket.tokens + (Math.max(0, bucket.seconds) * most) / 60) : most;
 

@@ -9,7 +9,7 @@ beforeEach(async () => void (await store.db.rows(sql`delete from rate_buckets`))
 afterAll(() => store.close());
 
 const refused = { code: 'rate_limit_exceeded' };
-/** Moves the time of the last fill, as if the clock had gone on by that much. */
+/** Moves the time of the last fill, as if that much time had passed. */
 const pass = (time: string) => store.db.rows(sql`update rate_buckets set filled_at = filled_at - ${time}::interval`);
 
 test('nodes take from one bucket, also at the same time', async () => {

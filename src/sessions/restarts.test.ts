@@ -3,7 +3,7 @@ import type { LiveSession } from './live-session.ts';
 import { restarts } from './restarts.ts';
 import type { SessionRow } from './store.ts';
 
-test('of a profile that was unpacked for a session that ended meanwhile, nothing is left', async () => {
+test('a profile that was unpacked for a session is removed if the session has ended', async () => {
   const seen: string[] = [];
   const note = (what: string) => async () => void seen.push(what);
   const session = {

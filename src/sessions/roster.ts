@@ -19,7 +19,7 @@ export function sessionRoster() {
   return {
     /** Sessions that have a browser. */
     live,
-    /** Sessions whose browsers are being started: how to abort the launch, and when it is over either way. */
+    /** Sessions with starting browsers: how to abort the launch, and when it is over either way. */
     launching,
     /** Ends in progress: `killed` when no client can use the session any more, `over` when nothing is left of it. */
     ends: new Map<string, { killed: Promise<unknown>; over: Promise<void> }>(),

@@ -71,7 +71,7 @@ const switches = {
 
 export type Switches = Record<keyof typeof switches, boolean>;
 
-/** The switches of a request, a row or a configuration. One that is left out is off. */
+/** The switches of a request, a row or a configuration. A missing switch is off. */
 export const switchesOf = (source: Partial<Switches>) =>
   Object.fromEntries(Object.keys(switches).map((name) => [name, source[name as keyof Switches] ?? false])) as Switches;
 

@@ -116,7 +116,7 @@ export function sessionService(deps: {
     /** `keyId` is the key of the request: the addresses in the answer are valid for as long as it is. */
     async create(projectId: string, keyId: string, request: CreateSession, hungUp?: AbortSignal): Promise<Session> {
       const row = await make(projectId, request, { hungUp });
-      // An invocation that ended meanwhile has ended the browsers that it had by then.
+      // If the invocation has ended, it has ended only the browsers that it had by then.
       if (row.invocation_id !== null)
         await deps.refuseInvocation(projectId, row.invocation_id).catch(async (error: Error) => {
           await stop(row.id, 'deleted');
@@ -153,7 +153,7 @@ export function sessionService(deps: {
       };
     },
 
-    /** Other nodes took this node for lost: ends the sessions that they have settled. Their settlement stands; settled rows do not change. */
+    /** Other nodes took this node for lost: ends the sessions that they have settled. Rows of settled sessions are final. */
     async endSettled(): Promise<void> {
       const settled = await store.settledAmong(roster.ids());
       await Promise.all(settled.map((id) => stop(id, 'node_lost')));

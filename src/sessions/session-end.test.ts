@@ -163,7 +163,7 @@ test('a session that is being started is called off, and ended if it is there al
   await stop('unknown', 'deleted'); // nothing to end
 });
 
-test('a session that was started without save_changes can save its profile after all, and tells if that failed', async () => {
+test('a session that was started without save_changes can save its profile after all, and reports if that failed', async () => {
   const { removeAndSave, seen } = house();
   expect(await removeAndSave('s')).toBeUndefined();
   expect(seen).toContain('save profile');

@@ -13,7 +13,7 @@ import type { SessionStore } from './store.ts';
 const savingEnds: ReadonlySet<Ending> = new Set(['deleted', 'idle', 'retired', 'shutdown', 'project_closed']);
 /** Reading an archive of gigabytes from a slow disk takes long, but not longer than this. */
 const longestSaveMs = 5 * 60_000;
-/** Clients of this API give up a request after 60 s. A save that takes longer continues in the background. */
+/** Clients of this API cancel a request after 60 s. A save that takes longer continues in the background. */
 const longestDeleteMs = 45_000;
 
 interface Outcome {
@@ -39,7 +39,7 @@ export function sessionEnding({
   browsers: Pick<Browsers, 'pack' | 'remove'>;
   profiles: Pick<ProfileService, 'save'>;
   roster: Roster;
-  /** The session's browser and files are gone; the rest that is kept of it can be removed. */
+  /** The session's browser and files are removed; its other data can be removed. */
   onGone: (id: string) => void;
   /** Stores the last log lines of the session's processes. Never rejects. */
   keepLog: (session: LiveSession) => Promise<void>;
@@ -59,7 +59,7 @@ export function sessionEnding({
     const uptimeMs = session.uptimeMs();
     const lost = reason === 'crashed' || reason === 'did_not_start' || reason === 'fault';
     const profileId = savingEnds.has(reason) ? roster.saving.get(id) : undefined;
-    // Before the row is written, so that the browser is killed meanwhile, and also when the row cannot be written.
+    // Before the row is written, so that the browser is killed at the same time, and also when the row cannot be written.
     const gone = session.end(reason, { keep: profileId !== undefined });
     const written = lost
       ? Promise.resolve(true)
@@ -97,7 +97,7 @@ export function sessionEnding({
     return why && `The profile was not saved: ${why}`;
   }
 
-  /** Ends a session whose browser is still being started. */
+  /** Ends a session during the start of its browser. */
   async function callOff(id: string, reason: Ending): Promise<void> {
     const starting = roster.launching.get(id);
     if (!starting) return;
@@ -144,7 +144,7 @@ export function sessionEnding({
 
     /**
      * Deletes a session and saves its profile, although the session was started without save_changes. Resolves when that is done, with the
-     * reason if the profile was not saved. With `giveWay`, what other sessions saved meanwhile, or will save, is not overwritten.
+     * reason if the profile was not saved. With `giveWay`, a version that other sessions saved since, or will save, is not overwritten.
      */
     async removeAndSave(id: string, { giveWay = false } = {}): Promise<string | undefined> {
       const profileId = giveWay ? await store.saveIfUndisturbed(id) : await store.saveAfterAll(id);

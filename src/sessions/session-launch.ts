@@ -170,11 +170,11 @@ export function sessionLaunching(deps: LaunchingDeps) {
       if (row.start_url) void openStartUrl(engine, row.start_url, log);
       const now = spare ? await store.find(id) : await store.apply(id, 'launched');
       if (!now || now.deleted_at) throw errors.session_not_found({ session: id }); // stopped while it was starting
-      signal.throwIfAborted(); // the client that would get the id is gone, so the session could not be used
+      signal.throwIfAborted(); // the client has disconnected, so no one could use the session
       if (profileId !== null && row.profile_saves) roster.saving.set(id, profileId);
       return now;
     });
-    // If the session was ended meanwhile, that is why the launch failed.
+    // If the session was ended, that is the reason of the failed launch.
     return launched.catch((error: Error) => {
       throw session?.ending ? errors.session_not_found({ session: id }) : error;
     });
@@ -224,7 +224,7 @@ export function sessionLaunching(deps: LaunchingDeps) {
   return { make };
 }
 
-/** What a client is told whose session was ended while its browser was being started. */
+/** The error for a session that was ended during the start of its browser. */
 function calledOff(id: string, reason: unknown): Error {
   return reason instanceof SessionEnded && reason.reason === 'fault'
     ? errors.browser_did_not_start({ detail: reason.message })

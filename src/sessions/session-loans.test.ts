@@ -62,7 +62,7 @@ test('a browser on the shelf is not for clients; lent it is, under its lease; ta
   await session.end('deleted');
 });
 
-test('a browser that no client came to is given back unused; one that opened a page is used', async () => {
+test('a browser without any client is given back unused; with an opened page it is used', async () => {
   const { lend, takeBack, fake, session } = house();
   await lend('s', lease, 'key');
   expect(await takeBack('s')).toBe(false);
@@ -81,7 +81,7 @@ test('what its holder changed of the proxy goes with the lease', async () => {
   await session.end('deleted');
 });
 
-test('what is gone is not lent, and keeps no hold; taking it back is no error', async () => {
+test('an ended session is not lent, and keeps no hold; taking it back is no error', async () => {
   const { lend, takeBack, leaseOf, roster, session, row } = house();
   row.deleted_at = new Date();
   await expect(lend('s', lease, 'key')).rejects.toMatchObject({ code: 'session_not_found' });

@@ -55,7 +55,7 @@ export function sessionFinding({
       return roster.live.get(row.id)?.sight.thumbnail();
     },
 
-    /** `before` and `failed` are for doors, whose clients page by the last id and know other states. */
+    /** `before` and `failed` are for doors: their clients page by the last id and know other states. */
     async list(
       projectId: string,
       keyId: string,
@@ -88,7 +88,7 @@ export function sessionFinding({
     /** What people call the session: its name, or else its id. */
     nameOf: async (id: string): Promise<string> => (await store.find(id))?.name ?? id,
 
-    /** The id of a session that has ended; undefined while it runs. One that is ending is waited for, as its log is written at last. */
+    /** The id of a session that has ended; undefined while it runs. Waits for an ending session, since its log is written last. */
     async endedId(projectId: string, idOrName: string): Promise<string | undefined> {
       for (let tries = 1; ; tries++) {
         const row = await find(projectId, idOrName, true);
@@ -102,7 +102,7 @@ export function sessionFinding({
 
     isHere: (id: string) => roster.live.has(id),
 
-    /** A session whose browser runs on this node. */
+    /** A session with its browser on this node. */
     async here(ref: SessionRef): Promise<LiveSession | undefined> {
       if ('id' in ref) return roster.live.get(ref.id);
       const row = await store.findByIdOrName(ref.projectId, ref.idOrName, false);

@@ -22,7 +22,7 @@ beforeAll(async () => {
 afterAll(() => opened?.close());
 beforeEach(() => opened.db.rows(sql`delete from sessions`));
 
-/** A session on the real database, and a browser that notes what is done to it. */
+/** A session on the real database, and a browser that records its calls. */
 async function house(row: Partial<Parameters<typeof newRow>[0]> = {}) {
   const store = sessionStore(opened.db);
   const id = newId();
@@ -49,7 +49,7 @@ async function house(row: Partial<Parameters<typeof newRow>[0]> = {}) {
   const find = async () => {
     const found = await store.find(id);
     if (!found || found.deleted_at) throw errors.session_not_found({ session: id });
-    delete found.uptime; // goes on all the time
+    delete found.uptime; // always increases
     return found;
   };
   const { update } = sessionChanging({
@@ -163,7 +163,7 @@ describe('a change is refused as a whole, and nothing is touched:', () => {
   });
 });
 
-describe('what was changed is put back when', () => {
+describe('changes are undone when', () => {
   test('the browser does not take the viewport', async () => {
     const { patch, fake, find } = await house();
     const before = await find();

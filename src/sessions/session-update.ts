@@ -17,7 +17,7 @@ import type { Session, UpdateSession } from './schema.ts';
 import type { SessionRow, SessionStore } from './store.ts';
 import { wayOut } from './way-out.ts';
 
-/** How long a browser may take to get its old viewport back. One that does not answer has not taken the new one either. */
+/** How long a browser may take to get its old viewport back. A browser that does not answer has not taken the new one either. */
 const undoMs = 5000;
 
 /** Changes to a running session. */

@@ -66,7 +66,7 @@ interface Origin {
 }
 
 interface How {
-  /** A BiDi client whose session was made by New Session of WebDriver, and which therefore sends no `session.new`. */
+  /** A BiDi client of a session created by WebDriver's New Session, which therefore sends no `session.new`. */
   begun: Begun | undefined;
   readOnly: boolean;
   /** The code and reason with which the websocket is closed when the browser exits. */
@@ -99,7 +99,7 @@ export interface Visitor {
   hungUp: AbortSignal;
 }
 
-/** The session's own address (path and query), to which the connection is led; or the node that has to let the client in, at `url`. */
+/** The session's own address (path and query), for the connection; or the node that has to let the client in, at `url`. */
 export type Arrival =
   | { url: string; left(how: { connected: boolean }): void; gone?: (error: Error) => never }
   | { url: string; elsewhere: string; passenger: Pick<Passenger, 'caller' | 'project'> };
@@ -182,7 +182,7 @@ const noCaller = { caller: null, project: null };
 interface SocketDeps {
   sessions: SessionService;
   addresses: Addresses;
-  /** The caller and the project that a request's key stands for. */
+  /** The caller and the project of a request's key. */
   who: (request: IncomingMessage, clientIp: string) => Promise<Pick<Passenger, 'caller' | 'project'>>;
   /** The address of a client, which may be behind a proxy. */
   clientAddress: ClientAddress;
@@ -278,7 +278,7 @@ export function serveSessionSockets(
     if (inside !== undefined) held.release();
   }
 
-  /** Leads a client to its session. `left` is told once, however the connection ends. */
+  /** Connects a client to its session. `left` is called once, at any end of the connection. */
   async function enter(
     given: Upgrade,
     arrival: Arrival,

@@ -18,7 +18,7 @@ const longestPauseMs = 60_000;
 const settleMs = 300;
 
 /**
- * Keeps a few browsers of the common shapes running. One that dies is replaced; failed launches are retried at growing intervals. `room`
+ * Keeps a few browsers of the common shapes running. A dead browser is replaced; failed launches are retried at growing intervals. `room`
  * says whether the node may run one more now.
  */
 export function warmSpares({
@@ -94,7 +94,7 @@ export function warmSpares({
       return spare;
     },
 
-    /** Returns a spare whose session was refused after all. */
+    /** Returns a spare after its session was refused. */
     giveBack(shape: Shape, spare: Spare) {
       if (closed) return void discard(spare);
       shelf[shape].unshift(spare);

@@ -49,7 +49,7 @@ test('a client that comes while the browser is looked at before its sleep does n
   expect(standby.frozen).toBe(false);
 });
 
-test('what is in use by then, over, gone or on a GPU is not frozen', async () => {
+test('a session that is in use by then, has ended or uses a GPU is not frozen', async () => {
   for (const change of ['inUse', 'ended'] as const) {
     const { standby, state, done } = house();
     standby.dozeOff();

@@ -24,7 +24,7 @@ export function sessionStandby({
   /** The session is used, so it stays awake. */
   inUse: () => boolean;
   ended: () => boolean;
-  /** The last moment in which the browser answers. A client that comes meanwhile does not wait for it. */
+  /** The last moment in which the browser answers. A client that connects at that time does not wait for it. */
   beforeSleep?: (() => Promise<unknown>) | undefined;
   onAwake?: (() => void) | undefined;
   /** It fell asleep or woke up, after so much time awake. */
@@ -84,7 +84,7 @@ export function sessionStandby({
       return frozen;
     },
 
-    /** Whether the session is asleep: all of its processes stand still, and the time does not count. A freeze may take seconds on a busy machine. */
+    /** Whether the session is asleep: all of its processes are frozen, and the time does not count. A freeze may take seconds. */
     get asleep() {
       return frozen && activeSince === undefined;
     },
@@ -109,7 +109,7 @@ export function sessionStandby({
       });
     },
 
-    /** Runs `work` while the session is frozen. A sleeping session is not woken for it; one that cannot be frozen keeps running. */
+    /** Runs `work` while the session is frozen. A sleeping session is not woken for it; a session that cannot be frozen keeps running. */
     async still<T>(work: (browser: Browser) => Promise<T>): Promise<T> {
       let result: { of: T } | undefined;
       hurry();

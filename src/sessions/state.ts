@@ -2,7 +2,7 @@ import { lifecycle } from '../lib/lifecycle.ts';
 
 /**
  * No state lasts for ever: `starting` has the launch deadline, `live` the idle timeout, `stopping` ends with the process, which is
- * killed; and all three end with the service, whose next start settles them (reconcile.ts).
+ * killed; and all three end with the service: its next start settles them (reconcile.ts).
  */
 export const sessionLife = lifecycle(
   {
@@ -41,7 +41,7 @@ export const endings = {
 
 export type Ending = keyof typeof endings;
 
-/** A request to a session failed because the session had ended, or ended meanwhile. */
+/** A request to a session failed because the session had ended, or ended during it. */
 export class SessionEnded extends Error {
   override readonly name = 'SessionEnded';
   readonly reason: Ending;

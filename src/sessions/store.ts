@@ -162,13 +162,13 @@ function admitting(db: Db) {
       });
     },
 
-    /** Undefined: the session has a profile already, or is gone. */
+    /** Undefined: the session has a profile already, or has ended. */
     attachProfile(id: string, profileId: string, saves: boolean): Promise<SessionRow | undefined> {
       return db.row(sql`update sessions set profile_id = ${profileId}, profile_saves = ${saves}, profile_attached = true
         where id = ${id} and profile_id is null and deleted_at is null returning *, profile_of(sessions) as profile`);
     },
 
-    /** The session saves its profile when it ends. Answers with the profile; undefined when the session is gone or has none. */
+    /** The session saves its profile when it ends. Answers with the profile; undefined when the session has ended or has none. */
     async saveAfterAll(id: string): Promise<string | undefined> {
       const row = await db.row<{ profile_id: string }>(sql`update sessions set profile_saves = true
         where id = ${id} and profile_id is not null and deleted_at is null returning profile_id`);
@@ -314,7 +314,7 @@ function living(db: Db) {
     },
 
     /**
-     * Settles the unfinished sessions of a node that is gone. They ran until its last heartbeat, which was `silentMs` ago; when left out,
+     * Settles the unfinished sessions of a lost node. They ran until its last heartbeat, which was `silentMs` ago; when left out,
      * the node's own row is asked. Their responses that waited for a body stay in the archive as they are (telemetry/drafts.ts).
      */
     settleAll(

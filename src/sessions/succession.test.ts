@@ -74,7 +74,7 @@ test('a browser that is handed over is closed in order, and its clients hear why
   expect(await answering()).toBe(browsers[1]!.engine);
 });
 
-test('a successor that does not start, or a session that ends meanwhile, is told to the caller that asked for it', async () => {
+test('the caller gets an error if the successor does not start, or if the session ends', async () => {
   const failed = house();
   const no = () => Promise.reject(new Error('It did not start.'));
   await expect(failed.handOver(failed.browsers[0]!.engine, no, '')).rejects.toThrow('It did not start.');

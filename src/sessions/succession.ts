@@ -39,7 +39,7 @@ interface SuccessionOptions {
   onCrash: () => void;
   /** Another browser has replaced the previous one. */
   onNext: () => void;
-  /** The browser is gone and is not replaced. */
+  /** The browser has exited and is not replaced. */
   onLost: (detail: string) => void;
   log: Log;
 }
@@ -128,7 +128,7 @@ export function sessionSuccession({
   async function next(start: StartNext): Promise<Engine> {
     const before = proxy;
     const started = await start(stopping, before);
-    if (proxy !== before) started.gateway.setProxy(proxy); // changed meanwhile
+    if (proxy !== before) started.gateway.setProxy(proxy); // changed during the start
     await telemetry.browserBack(started); // before clients, so that it sees their first request
     onNext();
     return started;
@@ -148,7 +148,7 @@ export function sessionSuccession({
     current: () => engine,
     lastLines: written.lastLines,
 
-    /** The browser, but never one that has just died: then its replacement is awaited. */
+    /** The browser. If it has just died, its replacement is awaited. */
     async answering(): Promise<Engine> {
       for (;;) {
         const found = await engine;
@@ -159,7 +159,7 @@ export function sessionSuccession({
       }
     },
 
-    /** Stops a browser in order. Resolves when the one that `start` makes has replaced it. */
+    /** Stops a browser in order. Resolves when the browser made by `start` has replaced it. */
     async handOver(old: Engine, start: StartNext, reason: string): Promise<void> {
       const followed = new Promise<void>((done, failed) => (planned = { start, reason, done, failed }));
       followed.catch(() => {}); // awaited below, after the browser is stopped
@@ -195,7 +195,7 @@ function browserLines(first: Engine) {
       return lines;
     },
 
-    /** The last lines of the browsers' and the display's logs, also when they are gone. */
+    /** The last lines of the browsers' and the display's logs, also after they have exited. */
     lastLines: () => ({
       chromium: [...earlier, ...newest.browser.logTail()],
       ...(newest.browser.displayLog && { xvnc: newest.browser.displayLog() }),

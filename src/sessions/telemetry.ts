@@ -19,7 +19,7 @@ export interface Visit {
   over(code?: number): void;
 }
 
-/** Beyond this the session goes on without waiting for its collector, which goes on, too. */
+/** After this time the session continues without waiting for its collector, which also continues. */
 const patienceMs = 5000;
 
 export type SessionTelemetry = ReturnType<typeof sessionTelemetry>;
@@ -76,12 +76,12 @@ export function sessionTelemetry({
       return done;
     },
 
-    /** The proxy's password must not be in any event, whatever the proxy or a page does with it. */
+    /** The proxy's password must not be in any event, also if the proxy or a page repeats it. */
     hide(proxy: Proxy | undefined) {
       if (proxy?.login) journal.hide([proxy.login]);
     },
 
-    /** The same for what is typed into a login page: forms send it under any name. */
+    /** The same for values typed into a login page: forms send it under any name. */
     hideTyped(values: readonly string[]) {
       journal.hide(values.map((password) => ({ password })));
     },

@@ -8,7 +8,7 @@ function house(picture: () => Promise<Buffer | undefined>) {
   return { wall, state };
 }
 
-test('one picture serves all who look, for three seconds', async () => {
+test('one picture serves all viewers, for three seconds', async () => {
   const { wall, state } = house(async () => Buffer.from(`picture ${state.asked}`));
   const both = await Promise.all([wall.look(), wall.look()]);
   expect(both.map((seen) => String(seen?.jpeg))).toEqual(['picture 1', 'picture 1']);
@@ -35,14 +35,14 @@ test('a session that sleeps, or shows nothing, is shown as it was last seen', as
   expect(String((await wall.look())?.jpeg)).toBe('before');
 });
 
-test('a session that fell asleep while it was looked at holds up none who look', async () => {
+test('a session that fell asleep during a picture does not block viewers', async () => {
   const { wall, state } = house(() => new Promise(() => {}));
   void wall.look();
   state.mayAsk = false;
   expect(await wall.look()).toBeUndefined();
 });
 
-test('who has less time waits no longer', async () => {
+test('a caller with a shorter limit waits no longer than that', async () => {
   const { wall } = house(() => new Promise(() => {}));
   expect(await wall.look(10)).toBeUndefined();
 });

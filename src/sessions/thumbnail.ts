@@ -13,8 +13,8 @@ export interface Thumbnail {
 }
 
 /**
- * A small picture of a session, for walls of many. Looking is no use of the session, as in front-page.ts: one that sleeps is shown as it was
- * last seen, at the latest before it fell asleep. What it costs is bounded by the time between two pictures.
+ * A small picture of a session, for walls of many. Reading it does not reset the idle timeout, as in front-page.ts: a sleeping session is
+ * shown as it was last seen, at the latest before it fell asleep. What it costs is bounded by the time between two pictures.
  */
 export function sessionThumbnail({
   engine,
@@ -47,7 +47,7 @@ export function sessionThumbnail({
           .catch(() => {}) // the browser is being replaced, or the page hangs
           .finally(() => (taking = undefined));
       }
-      // A session that fell asleep meanwhile answers when it is awake again.
+      // A session that fell asleep since answers when it is awake again.
       if (taking && mayAsk()) await within(ms, 'The browser', taking).catch(() => {});
       return asked === holder ? seen : undefined;
     },

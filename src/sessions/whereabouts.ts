@@ -46,7 +46,7 @@ export function whereabouts({
     return nodeId;
   }
 
-  /** The replays of a session are on the node it ran on; if that node is gone, the receiving node reports it. */
+  /** The replays of a session are on the node it ran on; if that node is lost, the receiving node reports it. */
   async function ofReplay(ref: SessionRef): Promise<string | undefined> {
     const nodeId = await sessions.nodeOf(ref, true);
     return nodeId !== undefined && nodeId !== nodes.id && (await nodes.knows(nodeId)) ? nodeId : undefined;
@@ -65,7 +65,7 @@ export function whereabouts({
       const idOrName = /^(?:\/browsers|(?:\/wd\/hub)?\/session|\/v1\/sessions)\/:(\w+)/.exec(route)?.[1];
       if (idOrName !== undefined && projectId !== null) {
         const ref = { projectId, idOrName: params[idOrName] ?? '' };
-        if (/\/telemetry\/(?!stream)/.test(route)) return undefined; // in the database, also when the node is gone
+        if (/\/telemetry\/(?!stream)/.test(route)) return undefined; // in the database, also when the node is lost
         return /^\/browsers\/:\w+\/replays\b/.test(route) ? ofReplay(ref) : ofSession(ref);
       }
       const admitted = async (token: unknown, purpose: Purpose) =>

@@ -156,7 +156,7 @@ async function endLast(client: pg.Client, last: Backend | undefined) {
   );
 }
 
-/** Waits a moment for the old holder: after a kill -9 the server needs a few milliseconds to notice that the old connection is gone. */
+/** Waits a moment for the old holder: after a kill -9 the server needs a few milliseconds to notice that the old connection is closed. */
 async function takeLock(client: pg.Client, nodeId: string, dataDir: string) {
   const key = `corral node ${nodeId}`;
   const deadline = Date.now() + 3000;

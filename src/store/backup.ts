@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { errorCode } from '../lib/error-code.ts';
 
-/** Directories whose files mean nothing to another server, or are created again at its start. pg_wal is copied in the end. */
+/** Directories with files that mean nothing to another server, or are created again at its start. pg_wal is copied in the end. */
 const EMPTIED = new Set([
   'pg_wal',
   'pg_replslot',

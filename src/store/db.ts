@@ -13,8 +13,8 @@ const QUERY_CANCELED = '57014';
 export interface Db {
   rows<R>(query: Sql): Promise<R[]>;
   /**
-   * Rows of a list whose filters may read all that a project has kept. Such queries have a few of the connections, one for each project at a
-   * time, and a time limit: `search_too_slow`.
+   * Rows of a list with filters that may read all of a project's data. Such queries have a few of the connections, one for each project at
+   * a time, and a time limit: `search_too_slow`.
    */
   page<R>(projectId: string | null, query: Sql, seconds?: number): Promise<R[]>;
   /** The first row, or undefined when there is none. */

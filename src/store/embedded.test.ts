@@ -301,7 +301,7 @@ test('restarts the server after it was killed, once for concurrent callers', asy
   expect(await query(postgres, 'select n from t')).toEqual([{ n: 7 }]);
 });
 
-test('starts over the pid file of a dead server whose number a stranger has now, and leaves the stranger alone', async () => {
+test('starts over the pid file of a dead server if another process has its pid now, and does not signal that process', async () => {
   const dataDir = await usedDirectory();
   const cluster = join(dataDir, 'postgres');
   await start(dataDir);

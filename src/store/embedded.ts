@@ -20,7 +20,7 @@ export interface EmbeddedPostgres {
   readonly connection: Connection;
   /** Starts the server again if it died. May be called often and concurrently; after `stop` it refuses. */
   ensureRunning(): Promise<void>;
-  /** Ends the server, no matter which process started it, and resolves when it is gone. */
+  /** Ends the server, no matter which process started it, and resolves when it has exited. */
   stop(): Promise<void>;
 }
 
@@ -215,7 +215,7 @@ function overlook(stalePid: number | undefined): NodeJS.ProcessEnv {
   return stalePid === undefined ? {} : { PG_GRANDPARENT_PID: String(stalePid) };
 }
 
-/** The server takes some milliseconds to notice that the connections of a killed service are gone. */
+/** The server takes some milliseconds to notice that the connections of a killed service are closed. */
 async function staysInUse(connection: Connection): Promise<boolean> {
   for (const deadline = Date.now() + LEAVING_SECONDS * 1000; Date.now() < deadline; await sleep(50)) {
     if (!(await isInUse(connection))) return false;

@@ -148,7 +148,7 @@ test('a migrated database of every earlier version equals a new one, and keeps i
       expect(shape, `after ${count} migrations`).toEqual(fresh);
       for (const [table, row] of Object.entries(before)) {
         const { rows } = await pool.query(`select * from ${table}`);
-        // Columns that a later migration dropped are gone; nothing else of the row changes.
+        // Columns that a later migration dropped are removed; nothing else of the row changes.
         const kept = Object.entries(row).filter(([column]) =>
           fresh!.some((line) => line.startsWith(`column ${table} ${column} `)),
         );
@@ -160,7 +160,7 @@ test('a migrated database of every earlier version equals a new one, and keeps i
   }
 });
 
-test('hosts that a person confirmed stay, without names whose values are not known', async () => {
+test('hosts that a person confirmed stay, without names of unknown values', async () => {
   const { pool } = await databaseUpTo(names.indexOf('0025_confirmed_values'));
   try {
     await pool.query(`insert into projects (id, name) values ('proj_c', 'c');

@@ -23,8 +23,8 @@ export async function asksFor(password: string, cluster: string): Promise<boolea
 }
 
 /**
- * Sets the password of a cluster that no server runs on: a new one, one of a version without passwords, or one whose
- * password file was lost. Uses single-user mode, so that the server never accepts connections without a password. The
+ * Sets the password of a cluster that no server runs on: a new one, one of a version without passwords, or one with
+ * a lost password file. Uses single-user mode, so that the server never accepts connections without a password. The
  * rules are written last and name the password they were written for: after a crash in between, all of it is done again.
  *
  * Undefined on success; otherwise the output of PostgreSQL.

@@ -50,7 +50,7 @@ export async function outlivedItsFiles(pid: number): Promise<boolean> {
   return program?.nlink === 0;
 }
 
-/** Resolves when it is gone. The pid is verified between signals. */
+/** Resolves when it has exited. The pid is verified between signals. */
 export async function endPostmaster(pid: number, cluster: string, log: Log): Promise<void> {
   for (const { signal, seconds } of STOP_SIGNALS) {
     const deadline = Date.now() + seconds * 1000;
@@ -72,7 +72,7 @@ function send(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** Empty for a process that is gone, and for a zombie that was not reaped yet. */
+/** Empty for an exited process, and for a zombie that was not reaped yet. */
 async function commandLine(pid: number): Promise<string[]> {
   if (process.platform === 'linux') {
     const text = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');

@@ -22,7 +22,7 @@ interface SecretName {
   owner: string;
 }
 
-/** Source of the keys. `reread` is for a key that another process has added meanwhile. */
+/** Source of the keys. `reread` is for a key that another process has added since. */
 export interface KeySource {
   ring(): Keyring;
   reread(): Promise<void>;
@@ -100,7 +100,7 @@ export function secretStore(db: Db, keys: KeySource): Secrets {
       let changed = 0;
       let last: SecretName = { kind: '', owner: '' };
       for (;;) {
-        // Row by row under a lock, so that a value written meanwhile is never overwritten with an older one.
+        // Row by row under a lock, so that a newly written value is never overwritten with an older one.
         const row = await db.transaction(async (tx) => {
           const row = await tx.row<SecretName & { envelope: string }>(sql`select kind, owner, envelope from secrets
             where not starts_with(envelope, ${prefix}) and (kind, owner) > (${last.kind}, ${last.owner})

@@ -51,7 +51,7 @@ async function take(lines: AsyncIterable<Line>, count: number): Promise<number[]
   return seqs;
 }
 
-test('what is added is read back at once, in both orders, page by page, and by another node', async () => {
+test('events that are added are read back at once, in both orders, page by page, and by another node', async () => {
   const { service, id, journal, page, seqs } = house();
   add(journal, 250);
   expect(await seqs({ limit: 3 })).toEqual([1, 2, 3]);
@@ -75,7 +75,7 @@ test('what is added is read back at once, in both orders, page by page, and by a
   expect(all).toHaveLength(250);
 });
 
-test('only what is captured is kept, and the monitor whenever anything is', async () => {
+test('only captured categories are kept, and the monitor with any of them', async () => {
   const { journal, page } = house();
   journal.capture = new Set<TelemetryCategory>(['network']);
   add(journal, 1, 'console');
@@ -207,7 +207,7 @@ test('an event of which a part is to come is kept as it is, unseen, until the wh
   expect(await seqs()).toEqual([1, 2, 3, 4, 5]);
 });
 
-test('an export waits a moment for what is to come, and no longer', async () => {
+test('an export waits a moment for pending events, and no longer', async () => {
   const { service, id, journal } = house();
   const finish = journal.draft(event('half'));
   const exported = async () => {
@@ -222,7 +222,7 @@ test('an export waits a moment for what is to come, and no longer', async () => 
   expect(await exported()).toBe(1);
 });
 
-test('a write whose outcome is unknown leaves no draft in the place of an event', async () => {
+test('a write with an unknown outcome leaves no draft in the place of an event', async () => {
   let fail = false;
   const db = {
     ...store.db,
@@ -247,7 +247,7 @@ test('a write whose outcome is unknown leaves no draft in the place of an event'
   expect(await draftsOf('unknown')).toEqual([]);
 });
 
-test('a draft of what is not captured, or of the holder before, is not kept', async () => {
+test('a draft of a category that is not captured, or of the last holder, is not kept', async () => {
   const { id, journal, seqs } = house();
   journal.capture = new Set<TelemetryCategory>(['network']);
   journal.draft(event('other', 'console'))(event('other', 'console'));
@@ -269,14 +269,14 @@ test('a full disk loses events, and nothing else', async () => {
   expect(await seqs()).toEqual([3]);
 });
 
-test('a reader gets what follows its last event, what is kept, or what comes; and the end', async () => {
+test('a reader gets the events after its last one, the kept ones, or the next ones; and the end', async () => {
   const { service, id, journal } = house();
   const never = new AbortController().signal;
   add(journal, 5);
   expect(await take(service.follow(id, 'oldest', never)!, 5)).toEqual([1, 2, 3, 4, 5]);
   expect(await take(service.follow(id, { after: 3 }, never)!, 2)).toEqual([4, 5]);
   const coming = take(service.follow(id, 'now', never)!, 2);
-  await service.page(id, { limit: 1 }); // archived meanwhile
+  await service.page(id, { limit: 1 }); // archived by now
   add(journal, 2);
   expect(await coming).toEqual([6, 7]);
   expect(await take(service.follow(id, { after: 2 }, never)!, 5)).toEqual([3, 4, 5, 6, 7]);

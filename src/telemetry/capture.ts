@@ -3,7 +3,7 @@ import { telemetryCategories, type Capture, type TelemetryCategory } from '../li
 
 /**
  * Which categories a request switches on. The rules are a table, which capture.test.ts repeats row by row: a create starts
- * from nothing, an update from what is captured, an acquire from what its pool captures.
+ * from nothing, an update from the session's capture, an acquire from its pool's.
  */
 
 type Flags = { [C in TelemetryCategory]?: { enabled?: boolean } };

@@ -5,7 +5,7 @@ import type { OwnedChunk, TelemetryStore } from './store.ts';
 
 /** So many small chunks become one. */
 const mergeCount = 16;
-/** What is trimmed is trimmed to this share, so that it is not trimmed again at once. */
+/** Chunks are trimmed to this share, so that they are not trimmed again at once. */
 const trimTo = 0.9;
 
 export interface TidyingOptions {
@@ -17,7 +17,7 @@ export interface TidyingOptions {
   log: Log;
 }
 
-/** What is known of a session's chunks in the archive. */
+/** The known state of a session's chunks in the archive. */
 interface Written {
   bytes: number;
   /** The last chunks, as long as they are small and follow each other. */

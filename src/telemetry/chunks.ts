@@ -39,7 +39,7 @@ export function gather(lines: string[], rawBytes: number): LooseChunk {
   };
 }
 
-/** In a thread of its own: the event loop goes on. */
+/** In a separate thread, without blocking the event loop. */
 export async function pack({ lines, ...rest }: LooseChunk): Promise<Chunk> {
   return { ...rest, packed: await deflate(lines.join('\n'), { level }) };
 }

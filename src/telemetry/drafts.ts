@@ -50,7 +50,7 @@ export function journalDrafts({ add, onChange }: DraftsOptions) {
     },
 
     /**
-     * Lines for the archive, with the numbers after `lastSeq`; undefined when there are none. Events that are added meanwhile may have the
+     * Lines for the archive, with the numbers after `lastSeq`; undefined when there are none. Events that are added since may have the
      * same numbers: the round that writes them removes these lines.
      */
     async seal(lastSeq: number, secrets: SecretFilter, turn: Turn): Promise<LooseChunk | undefined> {
@@ -69,7 +69,7 @@ export function journalDrafts({ add, onChange }: DraftsOptions) {
       return lines.length > 0 ? gather(lines, bytes) : undefined;
     },
 
-    /** Gives up the drafts that are not captured any more. */
+    /** Drops the drafts of categories that are no longer captured. */
     keepOnly(isCaptured: (event: TelemetryEvent) => boolean): void {
       for (const [finish, { event }] of drafts) if (!isCaptured(event)) finish();
     },

@@ -14,7 +14,7 @@ export interface Page {
   next: number | undefined;
 }
 
-/** The bounds of the work for one page. A page that reaches one ends there, and the next goes on. */
+/** The bounds of the work for one page. A page that reaches one ends there, and the next page continues. */
 const mostChunks = 64;
 const mostBytes = 4 * 2 ** 20;
 const atOnce = 4;

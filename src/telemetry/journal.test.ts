@@ -21,7 +21,7 @@ function opened() {
   return { kept, add, lost };
 }
 
-test('what is added while a write takes long becomes chunks of a quarter of a megabyte', () => {
+test('lines added during a long write become chunks of a quarter of a megabyte', () => {
   const { kept, add, lost } = opened();
   add(1);
   kept.seal();
@@ -35,7 +35,7 @@ test('what is added while a write takes long becomes chunks of a quarter of a me
   expect(lost).toEqual([]);
 });
 
-test('of what waits for a write that takes long, the oldest beyond 4 MiB is lost, and never what is being written', async () => {
+test('of the lines that wait for a long write, the oldest beyond 4 MiB are lost, and never those being written', async () => {
   const { kept, add, lost } = opened();
   add(5);
   const [first] = kept.seal();

@@ -57,7 +57,7 @@ export function journal({ sessionId, projectId, onLines, archived, onLost, onLin
     tailBytes += line.length;
     onLine?.(event.type, line);
     const urgent = tailBytes >= mostTail;
-    // A write may take long. What is added meanwhile would become a chunk too large to be read again.
+    // A write may take long. Lines added during it would become a chunk too large to be read again.
     if (urgent) closeTail();
     onLines(self, urgent);
     wake();
@@ -107,7 +107,7 @@ export function journal({ sessionId, projectId, onLines, archived, onLost, onLin
     get capture() {
       return capture;
     },
-    /** Incomplete events of the categories that are switched off are given up: a pool's browser goes to another holder. */
+    /** Incomplete events of disabled categories are dropped: a pool's browser gets another holder. */
     set capture(next: Capture) {
       capture = next;
       drafts.keepOnly(isCaptured);
@@ -122,7 +122,7 @@ export function journal({ sessionId, projectId, onLines, archived, onLost, onLin
       return tail.length === 0 && unwritten.all.length === 0;
     },
 
-    /** What is to be written: chunks that a failed write left, and the lines since. */
+    /** The data to write: chunks that a failed write left, and the lines since. */
     seal(): readonly LooseChunk[] {
       closeTail();
       return unwritten.write();
@@ -140,10 +140,10 @@ export function journal({ sessionId, projectId, onLines, archived, onLost, onLin
       previous = chunk && chunk.rawBytes <= mostTail ? chunk : undefined;
     },
 
-    /** The chunks cannot be written for now: what is too much of them is given up, the oldest first. */
+    /** The chunks cannot be written for now: the excess is dropped, the oldest first. */
     refused: unwritten.refused,
 
-    /** Gives up what is not written: there is no room for it. */
+    /** Drops the unwritten data: there is no room for it. */
     discard: unwritten.discard,
 
     /** Ends the streams of the present readers. */

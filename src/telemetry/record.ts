@@ -3,7 +3,7 @@ import type { SecretFilter } from './secret-filter.ts';
 
 /**
  * An event as one line of JSON, exactly as clients read it: the stream and the archive pass lines on and never parse them.
- * The fields stand in a fixed order, so that time and category can be read off the beginning of a line.
+ * The fields have a fixed order, so that time and category can be read from the beginning of a line.
  */
 
 /** A longer line loses its data. */

@@ -19,7 +19,7 @@ export interface SessionJournal extends TelemetrySink {
   capture: Capture;
   /** From now on no event has these, nor any of those before. */
   hide(secrets: Iterable<Secret>): void;
-  /** A text without what is hidden in events. */
+  /** A text without the secrets that are hidden in events. */
   clean(text: string): string;
   /** Ends the streams of the present holder. */
   endReaders(): void;
@@ -73,7 +73,7 @@ export function telemetryService({
     if (here && !here.clean) await writer.flush();
   };
 
-  /** Waits a moment for what is not complete yet: after a page has loaded, the bodies of its responses are read. */
+  /** Waits a moment for incomplete events: after a page has loaded, the bodies of its responses are read. */
   const completed = async (sessionId: string) => {
     for (let looks = 0; looks < 20 && journals.get(sessionId)?.hasDrafts; looks++) await sleep(50);
   };
@@ -154,12 +154,12 @@ export function telemetryService({
 
     counts: () => ({ journals: journals.size, lost }),
 
-    /** Removes what is older than it is to be kept. */
+    /** Removes events beyond their retention time. */
     async expire(): Promise<void> {
       while ((await store.removeOlderThan(days, atOnce)) === atOnce);
     },
 
-    /** After the sessions: writes what is left of them. */
+    /** After the sessions have ended: writes their remaining events. */
     async close(): Promise<void> {
       stopped = true;
       await Promise.all(Array.from(journals.values(), (journal) => journal.end()));

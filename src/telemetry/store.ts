@@ -17,7 +17,7 @@ export interface ChunkRow {
   packed: Buffer;
 }
 
-/** Which chunks of a session can have what is asked for. */
+/** The chunks of a session that can have matching events. */
 export interface ChunkFilter {
   sessionId: string;
   fromUs: number;
@@ -31,8 +31,8 @@ export type TelemetryStore = ReturnType<typeof telemetryStore>;
 export function telemetryStore(db: Db) {
   return {
     /**
-     * All or none. A chunk that is there already is left as it is: a write whose outcome is unknown is repeated. The drafts of these sessions
-     * are removed before: the new chunks have what became of them.
+     * All or none. A chunk that is there already is left as it is: a write with an unknown outcome is repeated. The drafts of these
+     * sessions are removed before: the new chunks have what became of them.
      */
     insert(chunks: readonly OwnedChunk[], undrafted: readonly string[] = []): Promise<void> {
       return db.transaction(async (tx) => {
@@ -77,7 +77,7 @@ export function telemetryStore(db: Db) {
         order by first_seq desc limit ${limit}`);
     },
 
-    /** Removes the oldest chunks of a session until the rest fits. Resolves with what is left. */
+    /** Removes the oldest chunks of a session until the rest fits. Resolves with the rest. */
     async trimSession(sessionId: string, mostBytes: number): Promise<number> {
       const row = await db.row<{ left: string }>(sql`with sized as (
           select last_seq, bytes, sum(bytes) over (order by last_seq desc) as kept from telemetry_chunks where session_id = ${sessionId}

@@ -6,12 +6,12 @@ const mostUnwritten = 4 * 2 ** 20;
 /** The closed chunks of a journal that are not in the archive, oldest first. */
 export function unwrittenChunks(onLost: (events: number) => void) {
   let all: LooseChunk[] = [];
-  /** Those that are being written: they are not given up, because they may already be in the archive. */
+  /** Those that are being written: they are not dropped, because they may already be in the archive. */
   const writing = new Set<LooseChunk>();
-  /** Events that were given up, and not reported to `onLost` yet. */
+  /** Dropped events that were not reported to `onLost` yet. */
   let lost = 0;
 
-  /** Gives up what is too much of what waits, the oldest first. */
+  /** Drops the excess of the waiting events, the oldest first. */
   function giveUp(): void {
     const waiting = all.filter((chunk) => !writing.has(chunk));
     const given = new Set<LooseChunk>();
@@ -63,7 +63,7 @@ export function unwrittenChunks(onLost: (events: number) => void) {
       tellLost();
     },
 
-    /** Gives up all of them. */
+    /** Drops all of them. */
     discard(): void {
       lost += all.reduce((sum, { lines }) => sum + lines.length, 0);
       all = [];

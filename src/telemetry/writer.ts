@@ -26,7 +26,7 @@ interface Sealed {
 
 /**
  * Writes the events of all sessions of this node, in rounds: one transaction for all of them, so that the disk is waited for
- * once in a round and not once for each session. `synchronous_commit` stays on: what was read once is never lost.
+ * once in a round and not once for each session. `synchronous_commit` stays on: events that were read once are never lost.
  */
 export function telemetryWriter({ short, ...options }: WriterOptions) {
   const { store, log } = options;

@@ -19,7 +19,7 @@ export async function checkZip(path: string): Promise<Set<string>> {
   });
 }
 
-/** Reads the directory of a zip. What is wrong with the zip becomes `invalid_input`. */
+/** Reads the directory of a zip. Errors in the zip become `invalid_input`. */
 export async function withEntries<T>(path: string, use: (zip: ZipFile, entries: Entry[]) => Promise<T>): Promise<T> {
   let zip: ZipFile | undefined;
   try {

@@ -17,7 +17,7 @@ export const questionOf = ({ flow_step, fields, choices, website_error }: Asked)
     : undefined;
 
 /**
- * Sends the answer to the question that was shown. If the login read the page again meanwhile, the answer is sent with the new id of the
+ * Sends the answer to the question that was shown. If the login has read the page again, the answer is sent with the new id of the
  * same question. It is not sent for another question.
  */
 export async function answering<T>(

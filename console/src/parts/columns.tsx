@@ -3,7 +3,7 @@ import type { ComponentProps } from 'react';
 import type { Column } from './listing.tsx';
 import { Destroy } from './parts.tsx';
 
-/** The last column of a list whose rows can only be removed. */
+/** The last column of a list with rows that can only be removed. */
 export const removal = <T,>(
   of: (item: T) => Pick<ComponentProps<typeof Destroy>, 'title' | 'ends' | 'act'>,
   label = 'Delete',

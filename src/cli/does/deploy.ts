@@ -22,7 +22,7 @@ interface DeploymentEvent {
   actions?: { name: string }[];
 }
 
-/** What is not part of a source: it is large, and the build makes it again. */
+/** Not part of a source: these are large, and the build creates them again. */
 const LEFT_OUT = ['node_modules', '.git', '.venv', '__pycache__', 'dist-packages'];
 
 export async function deploy(call: Call): Promise<void> {

@@ -66,7 +66,7 @@ interface Client {
 
 const home = (env: Record<string, string | undefined>, ...path: string[]) => join(env['HOME'] || homedir(), ...path);
 
-/** Clients whose configuration is a file of JSON that names servers. */
+/** Clients with a JSON configuration file that names servers. */
 const clients: Record<string, Client> = {
   claude: { file: (env) => home(env, '.claude.json'), key: 'mcpServers' },
   cursor: { file: (env) => home(env, '.cursor/mcp.json'), key: 'mcpServers' },

@@ -14,7 +14,7 @@ interface NewKey {
   days: number | undefined;
 }
 
-/** For an operator who lost the key and has access to the machine. */
+/** For an operator with access to the machine and without a working key. */
 export function createKey(output: Output, { name, project, days }: NewKey): Promise<void> {
   return visit(async (at) => {
     const row = project === undefined ? undefined : await orgStore(at.db).findProjectByIdOrName(project);

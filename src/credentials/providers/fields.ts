@@ -1,7 +1,7 @@
 import { isWellFormed } from '../../lib/text.ts';
 import type { Contents } from './source.ts';
 
-/** A field of an entry, whatever the store. */
+/** A field of an entry, in the form common to all stores. */
 export interface Field {
   kind: 'username' | 'password' | 'totp' | 'other';
   label: string;
@@ -14,7 +14,7 @@ const longest = 10_000;
 const mostFields = 1000;
 const longestLabel = 255;
 
-/** The values by the names that people use. The first field of a name wins; what is too long for a login, or no text, is left out. */
+/** The values by the names that people use. The first field of a name wins; values that are too long or no text are left out. */
 export function contentsOf(fields: readonly Field[]): Contents {
   const values = new Map<string, string>();
   let totp: string | undefined;
@@ -32,7 +32,7 @@ export function contentsOf(fields: readonly Field[]): Contents {
   return { values: Object.fromEntries(values), totp };
 }
 
-/** The same for a store whose entries are plain tables: some names mean a TOTP secret. */
+/** The same for a store with entries that are plain tables: some names mean a TOTP secret. */
 export function contentsOfTable(table: Record<string, unknown>): Contents {
   const fields = Object.entries(table)
     .slice(0, mostFields)

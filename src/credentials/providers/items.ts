@@ -15,7 +15,7 @@ export interface ItemWanted {
   loginUrl?: string | undefined;
 }
 
-/** Who names a provider in a request: a project, and whether the key is of the whole organisation. */
+/** The caller of a request that names a provider: a project, and whether the key is of the whole organisation. */
 export interface Asker {
   projectId: string;
   orgWide?: boolean | undefined;
@@ -29,7 +29,7 @@ export function providerItems({
 }: {
   store: ProviderStore;
   stores: StoreReader;
-  /** Refuses a provider that is not shared with the project like one that is not there. */
+  /** Refuses a provider that is not shared with the project like an unknown one. */
   find: (id: string, projectId: string) => Promise<ProviderRow>;
 }) {
   /**
@@ -53,8 +53,8 @@ export function providerItems({
 
   return {
     /**
-     * The id of the provider that a request names by name or id. One that is not shared with the project is refused like one that
-     * is not there; the answer to a caller who could share it says how.
+     * The id of the provider that a request names by name or id. A provider that is not shared with the project is refused like an
+     * unknown one; the answer to a caller with the right to share it says how.
      */
     async idOf({ projectId, orgWide }: Asker, idOrName: string): Promise<string> {
       const row = await store.findByIdOrName(idOrName);

@@ -67,7 +67,7 @@ export function storeReader({
     }
   }
 
-  /** The item at the path, where the store can tell without a list; else the one that `choose` finds. */
+  /** The item at the path, where the store can read it without a list; else the item that `choose` finds. */
   async function itemOf(source: Source, row: ProviderRow, { choose, path }: Which): Promise<SourceItem | undefined> {
     const there = path === undefined ? undefined : await source.itemAt?.(path);
     if (there) return there;

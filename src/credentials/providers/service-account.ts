@@ -142,7 +142,7 @@ function sourceFailure(error: EgressError): SourceFailure {
   return new SourceFailure(error.code === 'connect_timeout' ? 'timeout' : 'unreachable', error.message, error);
 }
 
-/** The SDK's own words may quote what it was given, so they only decide what is said. */
+/** The SDK's own words may quote what it was given, so they only select the message. */
 function sdkFailure({ name, message }: { name: string; message: string }): SourceFailure {
   if (name === 'RateLimitExceededError' || /rate limit/i.test(message))
     return new SourceFailure('busy', 'The password manager gets too many requests with this token. Try again later.');

@@ -36,7 +36,7 @@ export function providerService({
   projectId: (idOrName: string) => Promise<string | undefined>;
   refuseHost: RefuseHost;
   request: RequestDirectly;
-  /** Of the service, for stores that want to know who asks. */
+  /** Of the service, for stores that ask for the name of the client. */
   version: string;
   log: Log;
 }) {

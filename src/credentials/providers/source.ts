@@ -61,7 +61,7 @@ export class SourceFailure extends Error {
   }
 }
 
-/** A part of a path that cannot lead anywhere else. Ids come from answers of the store. */
+/** A part of a path that cannot name another directory. Ids come from answers of the store. */
 export function pathPart(part: string): string {
   if (part === '.' || part === '..' || !isWellFormed(part))
     throw new SourceFailure(
@@ -88,7 +88,7 @@ export const operationMs = 30_000;
 /** Asks for JSON: for a value of a shape, or for a list, each element of which has the shape. */
 interface Ask {
   <T>(path: string, shape: Check<T>): Promise<T>;
-  /** `at`: the names of the members that lead to the list. */
+  /** `at`: the path of members to the list. */
   list<T>(path: string, at: readonly string[], shape: Check<T>, query?: Record<string, string>): AsyncGenerator<T>;
 }
 

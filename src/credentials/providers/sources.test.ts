@@ -269,7 +269,7 @@ describe('a service account', () => {
     return `ops_${Buffer.from(JSON.stringify(facts)).toString('base64url')}`;
   };
 
-  test('whose token is none is refused, and so is one that leads to this machine', async () => {
+  test('is refused with an invalid token, and with an address of this machine', async () => {
     expect((await failure(serviceAccountSource('garbage', '1', request).vaults())).code).toBe('token_refused');
     const asked: string[] = [];
     const strict = directRequests({ allow: destinations({}) });

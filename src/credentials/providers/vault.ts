@@ -101,7 +101,7 @@ export function vaultSource(settings: SourceSettings, request: RequestDirectly):
 
   async function placeOf(path: string): Promise<Place | undefined> {
     const whole = path.replace(/^\/+/, '');
-    // Mounts may have slashes in their names, so the longest one that the path begins with is meant.
+    // Mounts may have slashes in their names, so the longest mount that the path begins with is used.
     const mount = (await mounts())
       .filter((name) => whole.startsWith(`${name}/`))
       .sort((a, b) => b.length - a.length)[0];

@@ -9,7 +9,7 @@ import { programOf, readOutcome } from './program.ts';
 import { openPage, type Page } from './page.ts';
 import type { Common, FunctionBody, PdfBody, Query, ScrapeBody, ScreenshotBody } from './schema.ts';
 
-/** Who asks, for how long, and whether the client is still there. */
+/** The caller, the time limit, and whether the client is still connected. */
 export interface Asking {
   projectId: string;
   keyId: string;

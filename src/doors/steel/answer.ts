@@ -11,7 +11,7 @@ function statusOf({ state, deleted_at }: Session): Status {
   return deleted_at === undefined && state !== 'stopping' && state !== 'stopped' ? 'live' : 'released';
 }
 
-/** A session as clients of the other service read it. What is not counted here is 0. */
+/** A session in the form of the other service. Values that Corral does not count are 0. */
 export function asSteel(session: Session, now = Date.now()) {
   const { created_at, deleted_at, timeout_seconds, viewport, headless, stealth, profile, proxy_id } = session;
   const ended = deleted_at === undefined ? now : Date.parse(deleted_at);

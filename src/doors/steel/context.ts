@@ -134,7 +134,7 @@ const writeStorage = (local: Record<string, string>, session: Record<string, str
   for (const [key, value] of Object.entries(${JSON.stringify(session)})) sessionStorage.setItem(key, value);
 })()`;
 
-/** What is read off a cookie cannot be set; a cookie of the browser's session has no date. */
+/** Read-only fields of a cookie cannot be set; a cookie of the browser's session has no date. */
 function settable(cookie: NonNullable<SessionContext['cookies']>[number]) {
   const { size: _, sameParty: __, session = false, expires = -1, ...rest } = cookie;
   return { ...rest, ...(session || expires < 0 ? {} : { expires }) };

@@ -12,7 +12,7 @@ import { restoreContext } from './context.ts';
 import { planOf, type Plan } from './options.ts';
 import type { CreateBody, SessionContext } from './schema.ts';
 
-/** Who asks, and whether the client is still there. */
+/** The caller, and whether the client is still connected. */
 export interface Who {
   projectId: string;
   keyId: string;

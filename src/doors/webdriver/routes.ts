@@ -24,7 +24,7 @@ const ROOTS = ['', '/wd/hub'];
 const bodyLimit = 32 * 1024 * 1024;
 /** The capabilities of a new session are as large as the body of `POST /browsers` at most. They are parsed, which takes time. */
 const newSessionLimit = 6 * 1024 * 1024;
-/** Of a client whose key is in the body: it is read before anything is known of the client. */
+/** For clients that send the key in the body, which is read before the client is authenticated. */
 const strangersLimit = 1024 * 1024;
 const MOST_ANSWERED = 256 * 1024 * 1024;
 const schema = { hide: true };

@@ -14,7 +14,7 @@ import type { FlowStateName } from './states.ts';
 import type { Look } from './types.ts';
 import { valueFor, type FoundValue } from './values.ts';
 
-/** Does what was decided. */
+/** Executes a decision. */
 export async function act(flow: Flow, signal: AbortSignal): Promise<FlowStateName> {
   const { attempt, evidence, page, person } = flow;
   const look = page.look!;
@@ -84,7 +84,7 @@ async function choose(flow: Flow, look: Look, choice: ReadChoice): Promise<FlowS
   return 'responding';
 }
 
-/** An element that is gone or covered leads to another look: it sees what is there instead, and tries no step twice. */
+/** The page is read again if an element was removed or is covered. No step is tried twice. */
 async function clickOn(flow: Flow, action: Action): Promise<void> {
   try {
     await flow.browser.act(flow.page.id, action);

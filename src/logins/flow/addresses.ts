@@ -13,7 +13,7 @@ export function entryAddresses(connection: FlowConnection, recipe?: Recipe): str
   const roots = rootAddresses(connection);
   return unique([
     ...(connection.loginUrl ? [connection.loginUrl] : []),
-    // One that was learned when http was good enough.
+    // It may have been learned while http was allowed.
     ...(recipe && allowedHosts(connection).safe(recipe.entryUrl) ? [recipe.entryUrl] : []),
     ...roots,
   ]);
@@ -48,7 +48,7 @@ export function keptAddress(url: string): string {
   return kept.href;
 }
 
-/** Origin and path, and the route in the fragment: what a page is, whatever it was asked with. */
+/** Identifies a page: origin, path, and the route in the fragment, without the query. */
 export function pageAddress(url: string): string {
   if (!URL.canParse(url)) return url.slice(0, 200);
   const { origin, pathname, hash, protocol } = new URL(url);
@@ -56,7 +56,7 @@ export function pageAddress(url: string): string {
   return protocol === 'http:' || protocol === 'https:' ? `${origin}${pathname}${route}` : protocol;
 }
 
-/** An address for records: parameters by name, without their values. `clean` removes secrets, before what is left is cut. */
+/** An address for records: parameters by name, without their values. `clean` removes secrets, before the rest is cut. */
 export function shownAddress(url: string, clean = (text: string) => text): string {
   if (!URL.canParse(url)) return '';
   const names = [...new URL(url).searchParams.keys()].slice(0, 10).map((name) => clean(name).slice(0, 40));

@@ -42,7 +42,7 @@ export class Attempt {
   /** Names of the credential's values that were typed, each with the question that it answered. */
   #taken = new Map<string, string>();
 
-  /** Counts an act, so that a site that leads in circles ends the flow. */
+  /** Counts an act, so that a site with a loop ends the flow. */
   count({ key, reading }: Look): void {
     if (++this.#acts > mostActs)
       throw new FlowEnd('max_steps_exceeded', `The login was not done after ${mostActs} steps.`);

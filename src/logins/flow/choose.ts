@@ -11,7 +11,7 @@ interface Chosen {
   why: string;
 }
 
-/** The choice to take without a person, if one is plainly right. A choice that led nowhere is not taken again. */
+/** The choice to take without a person, if one is plainly right. A choice without effect is not taken again. */
 export function chooseAlone(flow: Flow, look: Look): Chosen | undefined {
   const { reading, snapshot } = look;
   const open = reading.choices.filter((choice) => !flow.attempt.hasTried(look, choice));
@@ -93,7 +93,7 @@ function plainly(flow: Flow, open: ReadChoice[], reading: Reading): Chosen | und
   });
   if (named) return { choice: named, why: 'The credential names it.' };
   const [only] = open;
-  // The only way in, even if it leads to an identity provider: what is typed there depends on whose host it is.
+  // The only way in, even if it opens an identity provider. The values that are typed there depend on the host.
   if (only && reading.choices.length === 1 && (only.type !== 'sso_provider' || credential))
     return { choice: only, why: 'There is only one choice.' };
   return undefined;
@@ -124,7 +124,7 @@ function accountOf(
   const peers = open.filter(({ type, mfaType }) => peerTypes.has(type) && mfaType === undefined);
   const ours = accounts.find(isOurs) ?? peers.find(isOurs);
   if (ours) return { choice: ours, why: 'The account is the one of the credential.' };
-  // After the password it is no longer asked who the person is.
+  // After the password, the user name is no longer asked for.
   if (names.length === 0 || flow.factors.hasSubmittedPassword) return undefined;
   const other = accounts.find(({ id }) => id.startsWith('account_other'));
   if (other) return { choice: other, why: 'None of the accounts is known to be the one of the credential.' };

@@ -15,7 +15,7 @@ import { addressToKeep, entryOf, success } from './success.ts';
 import type { FlowOutcome, Look } from './types.ts';
 
 /**
- * Success by evidence: the login form is gone, and is still gone when the address is opened in a second page; cookies or
+ * Success by evidence: the login form has disappeared, also when the address is opened in a second page; cookies or
  * storage have changed; no error text is new. A page that says nothing is believed only if the login address has no form
  * any more, or if it has the many controls of an application and names the account.
  */
@@ -35,8 +35,8 @@ export async function confirm(flow: Flow, signal: AbortSignal): Promise<FlowOutc
 }
 
 /**
- * What the address where logins begin says now, for checks to compare with. There are sites whose login page ends the
- * login: there the login is done once more, and the address is left alone.
+ * The current state of the login address, for checks to compare with. Opening the login page ends the login on some
+ * sites: there the login is repeated, and the address is not opened.
  */
 async function entryNow(flow: Flow, second: Look, signal: AbortSignal): Promise<RecipeSuccess['entrySays'] | 'harms'> {
   const { attempt, draft, evidence, factors, page } = flow;
@@ -108,7 +108,7 @@ async function weigh(
   if (flow.evidence.foundLoggedIn) return yes('The page after the last login needs no login now.');
   if (!isPast(flow)) return no('Nothing shows that an account is logged in.');
   if (!flow.evidence.hasChanged(after)) return no('No cookie and no storage changed since the login page.');
-  // Read by itself: that a form is gone makes a page look signed in, and is no evidence of its own.
+  // Read by itself: a page without the form looks signed in, which is not sufficient evidence.
   const alone = flow.read(look.snapshot, { domain: flow.input.connection.domain });
   if (saysOf(alone) === 'in') return yes('The page shows a signed-in account, and a second page has no login form.');
   if (await isFormGone(flow, after, signal)) return yes('The login form is gone from its own address too.');
@@ -117,7 +117,7 @@ async function weigh(
   return no('The login form is still at its address, and nothing shows that an account is logged in.', true);
 }
 
-/** Steps that lead to a form on the same page. A new page at the same address does not show that form, logged in or not. */
+/** Steps that open a form on the same page. A new page at the same address does not show that form, logged in or not. */
 const leadsToForm = new Set<string>(['entry', 'menu', 'tab'] satisfies StepReason[]);
 
 /** Pages that hide whether there is a form. */
@@ -137,7 +137,7 @@ async function isFormGone(flow: Flow, after: StateFingerprint, signal: AbortSign
     click && step.page === page && leadsToForm.has(click.stoodFor) ? [click.label] : [],
   );
   if (clicked.length === 0) return true;
-  // What led to the form must be gone then, and nothing else may lead there. A closed menu is a guess: where the way in was
+  // The element that opened the form must have disappeared then, and no other may open it. A closed menu is a guess: where the way in was
   // not in a menu, the menu may as well be that of the account.
   const shown = new Set(login.snapshot.frames.flatMap(({ elements }) => elements.map((one) => one.accessibleName)));
   const inMenu = flow.draft.steps.some(({ click, ...step }) => step.page === page && click?.stoodFor === 'menu');

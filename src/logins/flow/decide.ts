@@ -41,7 +41,7 @@ function wrongPlace(flow: Flow, { snapshot, reading }: Look): Decision | undefin
 const notAllowed = (flow: Flow, origin: string) =>
   ending('domain_not_allowed', refusal(flow, origin === 'null' ? undefined : origin));
 
-/** The person chose an identity provider, and this is where it led. Whose host that is, only the person can tell. */
+/** The person chose an identity provider, which opened this host. Only the person can confirm its owner. */
 function toConfirm(flow: Flow, url: string): Decision | undefined {
   const host = isHttps(url) ? hostOf(url) : undefined;
   if (!flow.person.ssoChosen || host === undefined) return undefined;
@@ -63,7 +63,7 @@ function foreignFrame(flow: Flow, { frames }: Look['snapshot'], { ref }: ReadFie
   return frame && !frame.main && !mayTypeAt(flow, frame.origin) ? frame : undefined;
 }
 
-/** Pages that no click leads on from. */
+/** Pages without a click that continues the login. */
 function deadEnd(flow: Flow, { reading, snapshot }: Look): Decision | undefined {
   const websiteError = reading.error?.text;
   const status = snapshot.httpStatus ?? 200;
@@ -175,7 +175,7 @@ function questions(flow: Flow, look: Look): Decision {
   };
 }
 
-/** The same password is submitted twice at most, whatever the site says or leaves out: a third time may lock the account. */
+/** The same password is submitted twice at most, for any answer of the site: a third time may lock the account. */
 function submittedTwice(flow: Flow, { reading }: Look, { fills }: FillPlan): Decision | undefined {
   const spent = fills.find(
     ({ field, value }) => field.type === 'password' && value !== undefined && flow.factors.isSpent(value),

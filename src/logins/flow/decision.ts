@@ -42,5 +42,5 @@ export function ending(code: FlowEnd['code'], message: string, websiteError?: st
   return { do: 'end', why: message, end: new FlowEnd(code, message, websiteError) };
 }
 
-/** The site has refused what was submitted. */
+/** The site has refused the submitted values. */
 export const isRefusal = (decision: Decision) => 'refused' in decision && decision.refused === true;

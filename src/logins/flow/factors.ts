@@ -36,7 +36,7 @@ export class Factors {
     return this.#submits.size > 0;
   }
 
-  /** Whether the password was submitted so often that it is not submitted again, whatever the site shows. */
+  /** Whether the password was submitted so often that it is not submitted again. */
   isSpent(password: string): boolean {
     return (this.#submits.get(this.#hash(password)) ?? 0) >= mostSubmits;
   }

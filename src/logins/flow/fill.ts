@@ -21,7 +21,7 @@ export async function fill(flow: Flow, look: Look, plan: FillPlan, signal: Abort
     const value = one.value ?? (await factors.nextCode(flow.input.totp, flow.now, signal));
     // A code that cannot be made any more is asked of a person by the next look.
     if (value === undefined) return false;
-    // Whatever has led here, a page that was read wrongly or a recipe: a third submit may lock the account.
+    // Also for a page that was read wrongly, or a recipe: a third submit may lock the account.
     if (one.field.type === 'password' && factors.isSpent(value))
       throw new FlowEnd(
         'max_attempts_reached',
@@ -70,7 +70,7 @@ async function typeAll(flow: Flow, look: Look, fills: readonly Filled[]): Promis
       await typeInto(flow, filled);
     } catch (error) {
       if (!isPassing(error) && !isUnusable(error)) throw error;
-      // What the page says to a code is judged by the next look, whether it is gone, barred or emptied now.
+      // The next look reads the page's reaction to a code. The field may be removed, disabled or empty by now.
       if (index === fills.length - 1 && (isCode(field) || (await wentOn(flow, look, field)))) return false;
       throw error;
     }
@@ -110,7 +110,7 @@ async function typeInto(flow: Flow, { field, value, ...origin }: Filled): Promis
     try {
       await act({ kind: 'type', ref, text, clear: true, allow });
     } catch (error) {
-      // The page took the code with its last character, and is gone or barred already. Some put all of it in at the first box.
+      // The page took the code with its last character, and has removed or disabled the box. Some pages fill all boxes from the first one.
       if (index > 0 && (isPassing(error) || isUnusable(error))) return;
       throw error;
     }

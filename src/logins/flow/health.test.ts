@@ -22,7 +22,7 @@ async function recipeOf(home: ScriptedPage, entry: 'home' | 'login'): Promise<Re
   return outcome.recipe!;
 }
 
-/** Checks a site whose pages follow each other: each address shows the next of its pages every time that it is loaded. */
+/** Checks a site with a sequence of pages: each address shows its next page every time that it is loaded. */
 async function check(recipe: Recipe | undefined, pages: Record<string, ScriptedPage[]>) {
   const script: Script = { pages: {}, route: () => undefined };
   const loads = new Map<string, number>();

@@ -17,7 +17,7 @@ interface CheckInput {
 /**
  * Whether a browser with the profile is still logged in. It is when the page shows what it showed after the last login, after
  * it was loaded twice, and when the address where logins begin has not got its form back. `unknown` means that the site does
- * not show it: it is down, or shows something that tells neither. A connection must not lose its status for that.
+ * not show it: it is down, or shows neither. A connection must not lose its status for that.
  */
 export async function checkWith(read: Reader, input: CheckInput): Promise<Health> {
   const { browser, connection, recipe, signal, patience } = input;
@@ -74,7 +74,7 @@ function evidence(look: Look, recipe: Recipe | undefined): boolean {
 
 const isOver = (look: Look, recipe: Recipe | undefined) => recipe?.success.over !== true && saysOver(look);
 
-/** A page for visitors who are not logged in, in an unknown language, has no text that is recognised, and nothing of what the login showed. */
+/** A page for visitors without a login, in an unknown language, has no recognised text and nothing of the page after the login. */
 const isReplaced = (look: Look, recipe: Recipe | undefined) =>
   recipe !== undefined && (look.snapshot.httpStatus ?? 200) < 400 && compare(look, recipe.success).replaced;
 

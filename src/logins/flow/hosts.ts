@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import type { FlowConnection, WasTyped } from './types.ts';
 
 /**
- * Hosts that belong to a single identity provider, with the provider's name in the API. Only the provider receives what is typed there. They
+ * Hosts that belong to a single identity provider, with the provider's name in the API. Only the provider receives values typed there. They
  * count only in a login that uses that provider.
  */
 const ssoHosts: Record<string, readonly string[]> = {
@@ -22,7 +22,7 @@ const ssoHosts: Record<string, readonly string[]> = {
   linkedin: ['linkedin.com', 'www.linkedin.com'],
 };
 
-/** Domains of which everyone can get a name. One that is below them stands for itself, and never for the names of others. */
+/** Domains that give names to everyone. A name below them is a separate site, unrelated to the others. */
 const shared = [
   'auth0.com',
   'okta.com',
@@ -54,7 +54,7 @@ interface Site {
 export interface AllowedHosts {
   /** Of the connection itself: its domain, the host of its login_url, its allowed_domains. */
   own(url: string): boolean;
-  /** The same by https, or by http where the connection says so: what is typed there cannot be read on its way. */
+  /** The same by https, or by http if the connection allows it. */
   safe(url: string): boolean;
   /** Of a host that a person confirmed in an earlier login: whether the person typed a value there. */
   learned(url: string): WasTyped | undefined;
@@ -109,7 +109,7 @@ export const isHttps = (url: string) => /^https:/i.test(url);
 
 /**
  * People write a domain as a name, with `*.`, with a port, or as an address. The name counts as it is written: `www.shop.example` does not
- * stand for the other names below `shop.example`.
+ * include the other names below `shop.example`.
  */
 function siteOf(text: string, plainHttp = false, reach: Site['reach'] = 'below'): Site[] {
   const name = text.trim().replace(/^(https?:\/\/)?\*\./i, '$1');

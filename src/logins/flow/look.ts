@@ -9,7 +9,7 @@ import type { Look } from './types.ts';
 /** A document may be replaced while it is looked at; the next look then sees the new one. */
 const tries = 6;
 
-/** Lets the page come to rest, follows popups, and reads what is there. */
+/** Waits until the page is at rest, follows popups, and reads the page. */
 export async function lookAt(flow: Flow, signal: AbortSignal, settleMs: number): Promise<Look> {
   const { page, browser } = flow;
   for (let attempt = 1; ; attempt++) {
@@ -39,14 +39,14 @@ export async function lookNow(flow: Flow): Promise<Look> {
     ...(before && { before: before.snapshot }),
     ...(submitted.length > 0 && { submitted }),
   });
-  // What is planned for them takes as long as there are fields and choices.
+  // The time for planning grows with the number of fields and choices.
   const origins = new Map(snapshot.frames.flatMap(({ elements, origin }) => elements.map(({ ref }) => [ref, origin])));
   const located = <T extends { ref: string }>(those: readonly T[]): T[] =>
     those.slice(0, mostShown).map((one) => {
       const origin = origins.get(one.ref);
       return origin === undefined ? one : { ...one, origin };
     });
-  // An id is made of the label where there is nothing better, and a label may repeat what was typed.
+  // An id is made of the label where there is nothing better, and a label may repeat typed values.
   const choices = located(whole.choices).map((choice, at) =>
     flow.secrets.text(choice.id) === choice.id ? choice : { ...choice, id: `${choice.type}_${at + 1}` },
   );

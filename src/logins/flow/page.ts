@@ -19,7 +19,7 @@ export class FlowPage {
   addresses: readonly string[] = [];
   /** Pages that existed before the last act. The flow follows a newer page that this page opened. */
   #known = new Set<string>();
-  /** The flow itself acted last, and not a person in the live view, who may open pages of other sites. */
+  /** The flow itself acted last, and not a person in the live view, which may open pages of other sites. */
   #acted = false;
   #lastNote = '';
 

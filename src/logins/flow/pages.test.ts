@@ -46,12 +46,12 @@ describe('a page that changes by itself', () => {
     expect(outcome).toMatchObject({ status: 'SUCCESS', requirements: { totp: true } });
   });
 
-  test('a code whose form is barred until the answer is there', async () => {
+  test('a code with a form that is disabled until the answer arrives', async () => {
     const script = shop({ code: codePage }, () => 'code');
     const site = scriptedSite(script);
     let tries = 0;
     const browser = acting(site, 'submit', async () => {
-      // The first click submits the password; later ones find the form barred, and the page goes on.
+      // The first click submits the password; later ones find the form disabled, and the page continues.
       if (++tries === 1) return undefined;
       if (tries > 2) await site.browser.navigate('page-1', `${origin}/home`);
       return unreachable();
@@ -70,7 +70,7 @@ describe('a page that changes by itself', () => {
     expect(outcome.status).toBe('SUCCESS');
   });
 
-  test('an element that vanishes leads to another look, and not to the end', async () => {
+  test('the page is read again after an element vanished, and the login does not end', async () => {
     const script = shop();
     const site = scriptedSite(script);
     let tries = 0;
@@ -145,7 +145,7 @@ describe('an application that offers a login', () => {
     expect(outcome).toMatchObject({ status: 'FAILED', errorCode: 'credentials_invalid' });
   });
 
-  test('is none where a click leads to the form, as it did before', async () => {
+  test('is none where a click opens the form, as it did before', async () => {
     const script = shop({
       login: {
         url: `${origin}/`,
@@ -163,7 +163,7 @@ describe('an application that offers a login', () => {
     expect(outcome).toMatchObject({ status: 'FAILED', errorCode: 'credentials_invalid' });
   });
 
-  /** One address: a button opens the form in a dialog. With a login the button is gone, and a closed menu is there instead. */
+  /** One address: a button opens the form in a dialog. With a login, a closed menu replaces the button. */
   const oneAddress = (afterSubmit: (site: SiteState) => string): Script => {
     const script = shop({
       front: {
@@ -182,7 +182,7 @@ describe('an application that offers a login', () => {
     return script;
   };
 
-  test('is one when the button to the form is gone, though a closed menu is there', async () => {
+  test('is one when the button to the form has disappeared, though a closed menu is there', async () => {
     const { outcome } = await run({
       script: oneAddress((site) => (isIn(site) ? 'inside' : 'front')),
       values: good,

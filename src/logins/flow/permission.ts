@@ -6,12 +6,12 @@ import type { Fill } from './decision.ts';
 import { hostOf, isHttps } from './hosts.ts';
 import type { Look } from './types.ts';
 
-/** What a value is: who gave it, and its name in the credential. */
+/** The source of a value, and its name in the credential. */
 export type Origin = Pick<Fill, 'from' | 'name'>;
 
 /**
  * Where a value may be typed. The browser asks it for the document of the field and for each one around it, in the moment of typing:
- * whatever has led there, a page, a recipe or a person, nothing is typed elsewhere.
+ * nothing is typed elsewhere, also if a recipe or a person chose the field.
  */
 export function allowFor(flow: Flow, value: Origin): Allow {
   const { credential } = flow.page;
@@ -35,14 +35,14 @@ function isAtProvider(flow: Flow, { from, name }: Origin, credential: OpenCreden
     return learned !== undefined || isConfirmed(flow, origin) || isSame(provider, wantedProvider(flow, credential));
   const value = name === undefined ? undefined : credential?.values[name];
   if (name !== undefined && value !== undefined && learned?.(name, value)) return true;
-  // The provider that the connection has learned is the way that a login took. It does not say whose password the credential has.
+  // The provider that the connection has learned is the way that a login took. The credential's password may be for another.
   return isSame(provider, credential?.ssoProvider);
 }
 
 export const wantedProvider = ({ input, page, person }: Flow, credential = page.credential) =>
   person.ssoProvider ?? input.connection.ssoProvider ?? credential?.ssoProvider;
 
-/** Pages that a login may lead through: of the connection, or of the identity provider that it goes by. */
+/** Pages that a login may visit: of the connection, or of its identity provider. */
 export const mayBeAt = (flow: Flow, url: string): boolean =>
   flow.hosts.own(url) || isAtProvider(flow, { from: 'person' }, flow.page.credential, url);
 

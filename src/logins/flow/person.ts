@@ -11,9 +11,9 @@ interface Questions {
   message?: string | undefined;
 }
 
-/** The person at the hosted page, or the client that answers for one: what was asked, answered, typed and confirmed. */
+/** The person at the hosted page, or the client that answers for one: questions, answers, typed values and confirmed hosts. */
 export class Person {
-  /** What is asked now. */
+  /** The current questions. */
   asked: Questions = { fields: [], choices: [] };
   /** An answer arrived after the last look. */
   untried = false;
@@ -194,7 +194,7 @@ export class Person {
     this.#confirmed.get(host)?.add(name);
   }
 
-  /** The site refused what was submitted. */
+  /** The site refused the submitted values. */
   forgetTyped(): void {
     this.#typedAt.clear();
     this.#typed = {};
@@ -204,7 +204,7 @@ export class Person {
 
   /** What the connection learns from the person after a success. */
   get learned(): Pick<FlowOutcome, 'typed' | 'typedProvider' | 'ssoHosts'> {
-    // The provider at whose hosts the person typed everything. Its button alone does not say whose password it is.
+    // The provider, if the person typed everything at its hosts. Its button alone does not show which password was typed.
     const [provider, ...others] = new Set(
       Object.keys(this.#typed).map((name) => this.#hosts.sso(this.#origins.get(name) ?? '')),
     );

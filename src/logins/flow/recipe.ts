@@ -14,13 +14,13 @@ export interface Recipe {
   learnedAt: string;
 }
 
-/** What was done on one page before it changed. */
+/** The actions on one page before it changed. */
 export interface RecipeStep {
   /** Origin and path of the page. A step is replayed only where they are the same. */
   page: string;
   kind: ReadingKind;
   fills: RecipeFill[];
-  /** What was clicked or chosen to get on. Absent when Enter was pressed in the last field. */
+  /** The element that was clicked or chosen to continue. Absent when Enter was pressed in the last field. */
   click?: RecipeClick | undefined;
 }
 
@@ -61,7 +61,7 @@ export interface RecipeSuccess {
   signedInSigns: boolean;
   /** What the page was read as by itself, without knowing what had been submitted. */
   kind?: ReadingKind | undefined;
-  /** What the address where logins begin said then: a form that was gone and is there again means that the login is over. */
+  /** The state of the login address at that time: a form that had disappeared and is back means that the login has expired. */
   entrySays?: 'in' | 'out' | 'nothing' | undefined;
   /** The page had a text such as "not logged in" even then: about something else. */
   over?: boolean | undefined;
@@ -70,7 +70,7 @@ export interface RecipeSuccess {
   size?: number | undefined;
 }
 
-/** What a login needs, by what was typed and waited for. */
+/** The needs of a login, by the values it typed and waited for. */
 export interface Requirements {
   /** Keys of values that were typed from a credential or by a person: username, password, tenant, … */
   keys: string[];

@@ -84,7 +84,7 @@ async function nextReplay(flow: Flow, { snapshot, reading }: Look): Promise<Repl
     const replay =
       step.page === here && step.kind === reading.kind ? await located(step, at, reading, search) : undefined;
     if (replay) return replay;
-    // Steps that only clicked on may have become needless; one that typed has not, unless it was done by reading.
+    // Steps that only clicked may have become needless; a step that typed has not, unless it was done by reading.
     if (!isDone(flow, step)) return undefined;
   }
   return undefined;
@@ -96,7 +96,7 @@ function isDone({ draft: { steps } }: Flow, { fills }: RecipeStep): boolean {
   return fills.every(({ type }) => typed.has(type) || (type === 'identifier' && typed.has('password')));
 }
 
-/** The only one that a selector names, by the best selector that names one. Radio buttons of a set share their name. */
+/** The only element that a selector matches, by the best selector with one match. Radio buttons of a set share their name. */
 function only<T extends { selectors: string[] }>(
   candidates: readonly T[],
   selectors: readonly string[],
@@ -108,7 +108,7 @@ function only<T extends { selectors: string[] }>(
   return undefined;
 }
 
-/** A place on the page tells no choice from another: sites put the way first that was used last. */
+/** A place on the page does not identify a choice: sites put the last used one first. */
 const isPlace = (selector: string) => selector.includes(':nth-of-type(');
 
 /** A field that the reading did not find. */
@@ -147,7 +147,7 @@ async function located(
   return ref === undefined ? undefined : { step, at, fields, click: { ...click, ref } };
 }
 
-/** A page that goes on meanwhile has not the element; the next look sees what it has. */
+/** A page that has navigated does not have the element; the next look reads the new page. */
 function unlessFrozen(error: unknown): undefined {
   if (!(error instanceof FormsError) || error.fault === 'frozen') throw error;
 }

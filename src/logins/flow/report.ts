@@ -42,7 +42,7 @@ function roomFor(characters: number): (one: object) => boolean {
 
 const pageTexts = new Set(['label', 'hint', 'placeholder', 'description', 'target', 'provider', 'value']);
 
-/** What a page says of a question may repeat what was typed. A selector that does is left out. Ids stay, since answers name them. */
+/** A page's text of a question may repeat typed values. A selector that contains one is left out. Ids stay, since answers name them. */
 function shown<T extends object>({ secrets }: Flow, question: T): T {
   const clean = Object.entries(question).map(([name, value]: [string, unknown]) => {
     if (name === 'selectors') return [name, secrets.without(value as string[])];

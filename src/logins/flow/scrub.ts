@@ -3,7 +3,7 @@ import { turns } from '../../lib/turns.ts';
 
 const shortest = 3;
 const mask = '•••';
-/** Characters of the longest text that a flow tells, which is an address. A longer value is in none of them. */
+/** Characters of the longest text that a flow reports, which is an address. No text contains a longer value. */
 const longest = 4096;
 /** Characters after which the script in pages and the reading cut texts: of names, options, labels, texts, selectors and addresses. */
 const cutLengths = new Set([40, 100, 105, 112, 120, 200, 206, 300, 400, 500, 2000]);
@@ -26,7 +26,7 @@ export interface Scrubber {
   text(text: string): string;
   /** Those of the texts that hold none of the values. */
   without(texts: readonly string[]): string[];
-  /** The same for every text in a record. A record is as large as a page, so others have their turn meanwhile. */
+  /** The same for every text in a record. A record is as large as a page, so the event loop has turns in between. */
   deep<T>(value: T): Promise<T>;
 }
 
@@ -39,8 +39,8 @@ interface Search {
 }
 
 /**
- * Removes what was typed from texts of the page: sites repeat user names, and some repeat more. A value of one or two
- * characters is left alone, since taking it out would garble every text and tell more than it hides. A page chooses the texts, and a tenant
+ * Removes typed values from texts of the page: sites repeat user names, and some repeat more. A value of one or two
+ * characters is left alone, since removing it would garble every text and reveal more than it hides. A page chooses the texts, and a tenant
  * chooses the values, so a text is read once, for all values at the same time. No value is dropped: with too many of them, every text is
  * masked as a whole.
  */

@@ -10,7 +10,7 @@ const mostMarks = 20;
 const leastMarks = 3;
 const leastShare = 0.5;
 const mostLeft = 0.2;
-/** An application that lost its login shows its frame without what is in it. */
+/** An application that lost its login shows its frame without content. */
 const leastSize = 0.4;
 
 /** The controls that a page shows, by what people call them. Names with digits count things and change. */
@@ -43,7 +43,7 @@ export function compare({ snapshot }: Look, { url, marks = [], size = 0 }: Recip
   const tells = marks.length >= leastMarks;
   return {
     stayed: pageAddress(snapshot.url) === pageAddress(url),
-    /** Undefined when success left too few marks to tell. */
+    /** Undefined when success left too few marks. */
     marked: tells ? found >= leastShare * marks.length : undefined,
     /** The page shows other things instead: what a site has for strangers. */
     replaced: tells && found <= mostLeft * marks.length && labels.length >= leastMarks,
@@ -60,7 +60,7 @@ export const saysOver = ({ snapshot }: Look): boolean =>
 /** More names than a person types for one account. A page can ask for sixty in each of forty forms. */
 const mostNames = 20;
 
-/** Whether the texts name the account by what was typed last for it, or by what is before the @ of it. */
+/** Whether the texts contain one of the last user names, or the part of it before the @. */
 export function namesAccount(texts: readonly string[], identifiers: Iterable<string>): boolean {
   const names = [...identifiers]
     .slice(-mostNames)

@@ -7,7 +7,7 @@ const host = 'acme.okta.com';
 const theirs = { username: 'alice-planted', password: 'planted-new' };
 const connection = { id: 'con_1', domain: 'shop.example', allowedDomains: [] };
 
-/** A site with two ways in, of which one leads to a host of an identity provider that the connection does not name. */
+/** A site with two ways in, one of them by a host of an identity provider that the connection does not name. */
 const withProvider = (url = `https://${host}/login`) => {
   const enters = (site: SiteState) => (site.cookies.set('session', '1'), (site.loggedIn = true), 'home');
   return shop({

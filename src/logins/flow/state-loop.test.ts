@@ -85,7 +85,7 @@ describe('a login', () => {
     expect(outcome).toMatchObject({ status: 'SUCCESS', typed: good });
   });
 
-  test('leaves a recipe of at most 64,000 characters of steps, whatever the pages have', async () => {
+  test('leaves a recipe of at most 64,000 characters of steps for any pages', async () => {
     const many = Array.from({ length: 58 }, (_, at) =>
       field('text', 'text', {
         id: `text_${at}`,

@@ -37,7 +37,7 @@ const handlers: Record<FlowStateName, Handler> = {
   confirming: confirm,
 };
 
-/** Runs one flow to its end. It never throws: whatever happens is an outcome. */
+/** Runs one flow to its end. It never throws: errors are outcomes too. */
 export async function runWith(read: Reader, input: FlowInput): Promise<FlowOutcome> {
   const flow = newFlow(input, read);
   const endsAt = flow.now() + flow.deadlines.total;
@@ -66,8 +66,8 @@ export async function runWith(read: Reader, input: FlowInput): Promise<FlowOutco
 }
 
 /**
- * An element is gone, or cannot be used: the page is read again, without the recipe, for as long as it can be read. A page
- * that goes on by itself and a recipe that is out of date look like that too.
+ * An element was removed, or cannot be used: the page is read again, without the recipe, for as long as it can be read. A page
+ * that navigates by itself and a recipe that is out of date look like that too.
  */
 async function lookAgain(flow: Flow, state: FlowStateName, error: unknown): Promise<FlowStateName> {
   const again = error instanceof FormsError && ['stale', 'unreachable', 'unfit'].includes(error.fault);
@@ -164,14 +164,14 @@ async function nextAddress(flow: Flow): Promise<FlowStateName> {
 }
 
 /**
- * An address that failed where the login form is expected: the one that was given or learned, or a page of a site that
+ * An address that failed where the login form is expected: the given or learned address, or a page of a site that
  * answers elsewhere. Another scheme or name of the site that does not answer says nothing.
  */
 function mayHaveForm({ input: { connection, recipe } }: Flow, url: string, answered: string): boolean {
   return url === connection.loginUrl || url === recipe?.entryUrl || new URL(url).origin === new URL(answered).origin;
 }
 
-/** Links have led nowhere: the start page, then what login pages are often called. */
+/** No link opened a login form: tries the start page, then common paths of login pages. */
 async function enter(flow: Flow, signal: AbortSignal): Promise<FlowStateName> {
   const { page, evidence } = flow;
   page.followOwnWindows();
@@ -206,7 +206,7 @@ async function look(flow: Flow, signal: AbortSignal): Promise<FlowStateName> {
   return follow(flow, decision);
 }
 
-/** A look-up that fails leads to a question for the person, not to the end. */
+/** If a lookup fails, the person is asked, and the flow continues. */
 async function credentialFor(flow: Flow, seen: Look): Promise<OpenCredential | undefined> {
   const credential = await flow.input.credential().catch(() => undefined);
   if (credential) hideCredential(flow, credential);
@@ -297,7 +297,7 @@ function outcomeOf(flow: Flow, end: FlowEnd): FlowOutcome {
 
 /** What must not be lost, however the flow ends. */
 async function learned({ factors, input, person }: Flow): Promise<Omit<FlowOutcome, 'status' | 'typed'>> {
-  // The site knows a new passkey, and how often each was used, whatever came of the login.
+  // The site knows a new passkey, and how often each was used, also if the login failed.
   const passkeys = factors.passkeysEnabled ? await input.browser.passkeys.exported().catch(() => []) : [];
   return {
     ...(passkeys.length > 0 && { passkeys }),

@@ -78,7 +78,7 @@ export const flowStates: Record<FlowStateName, StateOfFlow> = {
   awaiting_external: {
     means: 'The page waits for something outside of it: a push, a link in a mail, a person in the live view.',
     step: 'AWAITING_EXTERNAL_ACTION',
-    // No person waits for a re-authentication. A person who gets a push answers it soon or not at all.
+    // No person waits for a re-authentication. A push is answered soon or not at all.
     deadline: ({ deadlines: { external }, reauth }) => (reauth ? Math.min(external, 120_000) : external),
     stays({ reauth, captcha }) {
       if (captcha) return new FlowEnd('captcha_blocked', 'The captcha of the site was not solved in time.');

@@ -15,7 +15,7 @@ export type Reader = (snapshot: Snapshot, context: ReadContext) => Reading;
 export interface Look {
   snapshot: Snapshot;
   reading: Reading;
-  /** Equal for the same page with the same questions, whatever error it shows. */
+  /** Equal for the same page with the same questions, also with another error. */
   key: string;
 }
 
@@ -30,8 +30,8 @@ export interface FlowConnection {
   loginUrl?: string | undefined;
   allowedDomains: readonly string[];
   /**
-   * Hosts of identity providers that a person confirmed in an earlier login. Each has a function that tells whether a person typed this value
-   * there under this name.
+   * Hosts of identity providers that a person confirmed in an earlier login. Each has a function that returns whether a person typed this
+   * value there under this name.
    */
   ssoHosts?: Readonly<Record<string, WasTyped>> | undefined;
   /** Where the last successful login ended. */
@@ -42,7 +42,7 @@ export interface FlowConnection {
 
 /** Milliseconds; see `standardDeadlines`. */
 export interface FlowDeadlines {
-  /** The whole flow, whatever it waits for. */
+  /** Limit of the whole flow, including waits. */
   total: number;
   /** Waiting for a person's input. */
   input: number;
@@ -77,7 +77,7 @@ export interface FlowInput {
   credential(): Promise<OpenCredential | undefined>;
   /** The one-time code of this moment. Undefined when the credential has no secret for it. */
   totp(): Promise<TotpCode | undefined>;
-  /** The newest window whose code was used by an earlier flow, so that no code is sent twice. */
+  /** The newest window with a code that an earlier flow used, so that no code is sent twice. */
   lastTotpCounter?: number | undefined;
   recipe?: Recipe | undefined;
   /** Passkeys that earlier flows left for this connection. */
@@ -172,22 +172,22 @@ export interface FlowOutcome {
   recipe?: Recipe | undefined;
   /** What a person typed, by the key of a credential's value, for save_credentials. Never codes. Secret. */
   typed: Record<string, string>;
-  /** The secret of a two-factor login that this flow set up. Set whatever the status is: the site has it already. Secret. */
+  /** The secret of a two-factor login that this flow set up. Set for every status: the site has it already. Secret. */
   totpSecret?: string | undefined;
-  /** The newest window whose code was typed. */
+  /** The newest window with a typed code. */
   totpCounter?: number | undefined;
   /** What the login needed, for can_reauth. Unset when the flow learned nothing about it. */
   requirements?: Requirements | undefined;
   ssoProvider?: string | undefined;
-  /** The well-known identity provider at whose hosts a person typed all of `typed`. */
+  /** The well-known identity provider, if a person typed all of `typed` at its hosts. */
   typedProvider?: string | undefined;
   /** Hosts that a person confirmed, with the names of the values that the person typed there. Set on SUCCESS. */
   ssoHosts?: Record<string, string[]> | undefined;
-  /** Passkeys to seal for this connection, with their newest sign counts, whatever the status is. Unset when there are none. Secret. */
+  /** Passkeys to seal for this connection, with their newest sign counts, for every status. Unset when there are none. Secret. */
   passkeys?: Passkey[] | undefined;
 }
 
-/** One look at the page and what was decided, for `explain`. It holds no value that was typed. */
+/** One look at the page and its decision, for `explain`. It contains no typed value. */
 export interface Explained {
   at: string;
   state: string;
@@ -202,7 +202,7 @@ export interface Explained {
   fields: { id: string; type: string; key: string; label: string; required: boolean; filled: boolean }[];
   choices: { id: string; type: string; label: string }[];
   next: { why: string; label: string }[];
-  /** The page without values, cut to what is needed to read it again. */
+  /** The page without values, reduced to the fields needed to read it again. */
   page?: ExplainedPage | undefined;
 }
 

@@ -60,7 +60,7 @@ export function valueFor(field: ReadField, values: Record<string, string>): Foun
   return value === undefined ? undefined : { name: found.name, value };
 }
 
-/** What is surely a password is typed where the page asks for one, whatever another field is labelled. */
+/** Values with these names are typed only where the page asks for a password, also if another field has the same label. */
 const isPassword = (name: string) => /^(?:password|passwd|pwd|passphrase|passwort|kennwort)$/.test(plain(name));
 
 /** The name under which a person's value is kept: the credential's own when it has one for this field. */
@@ -90,7 +90,7 @@ export function leftFor(
   const left = prepared(values).entries.filter(({ name }) => !used.has(name));
   if (field.options) {
     const options = preparedOptions(field.options);
-    // Among very many values, one that is a part of a label is no sign.
+    // Among very many values, a value inside a label is no sign.
     const nearly = left.length <= mostNear;
     const fits = left.flatMap(({ name, word, plainWord }) => {
       const option = exactOption(options, word) ?? (nearly ? nearOption(options, plainWord) : undefined);
@@ -106,7 +106,7 @@ export function leftFor(
   return only && candidates.length === 1 ? { name: only.name, value: only.value } : undefined;
 }
 
-/** Characters of the longest text that a page tells. A longer value is never a part of one. */
+/** Characters of the longest text of a page that is read. No text contains a longer value. */
 const longestText = 300;
 /** How many values are looked for within labels, and the characters of a label that they are looked for in. */
 const mostNear = 20;

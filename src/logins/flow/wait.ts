@@ -10,8 +10,8 @@ import type { Look } from './types.ts';
 const mostFrozen = 5;
 
 /**
- * Waits for a person, a pushed code, or the page itself: a push that was answered, or a person who went on in the live
- * view, changes the page. Each way leads to another look, which decides with what is there then.
+ * Waits for a person, a pushed code, or the page itself: an answered push, or a person in the live
+ * view, changes the page. Each is followed by another look, which decides by the page of that time.
  */
 export async function awaitChange(
   flow: Flow,
@@ -28,7 +28,7 @@ export async function awaitChange(
     externalActionMessage: message,
     websiteError: flow.attempt.websiteError,
   });
-  // An answer to the wait before this one may have been taken meanwhile.
+  // An answer to the wait before this one may have been taken since.
   if (person.untried) return 'looking';
   flow.page.followOwnWindows();
   const leave = new AbortController();
@@ -43,7 +43,7 @@ export async function awaitChange(
   }
 }
 
-/** The next submit that answers something of what is asked. */
+/** The next submit that answers one of the questions. */
 async function given(flow: Flow, signal: AbortSignal): Promise<'given'> {
   const { fields, choices } = flow.person.asked;
   for (;;) {

@@ -8,7 +8,7 @@ import { webFile } from '../../lib/web-files.ts';
 
 /**
  * The page runs its own files, speaks to its own service and frames its own live view, and nothing else. No site may frame
- * it: a person who types a password must see the address. Sites that want the login in a page of theirs exchange the
+ * it: a person that types a password must see the address. Sites that want the login in a page of theirs exchange the
  * `handoff_code` themselves.
  */
 const csp = [

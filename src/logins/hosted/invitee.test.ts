@@ -27,7 +27,7 @@ test.each<[string, Parameters<typeof gate>[0], string]>([
   await expect(gate(now).admit(token, { id })).rejects.toMatchObject({ code: 'unauthorized' });
 });
 
-test('an invitee sees what a login needs, and nothing that lets others in or tells how it is set up', () => {
+test('an invitee sees what a login needs, and nothing that lets others in or shows how it is set up', () => {
   const connection = {
     id: 'ma_one',
     domain: 'shop.example',

@@ -108,7 +108,7 @@ test('a sign-in that fails is in the return address, and runs no script', async 
   expect(await other.locator('#end-link').isVisible()).toBe(false);
 });
 
-test('what a site says is text, whatever it says', async () => {
+test('any content from a site is shown as text', async () => {
   const bad = '<img src=x onerror="document.title=1"><script>document.title=2</script>';
   const page = await open({
     flow_step: 'AWAITING_INPUT',

@@ -23,7 +23,7 @@ export type FlowTokens = ReturnType<typeof flowTokens>;
 
 /**
  * What lets a person without a key take part in one flow. A code is in an address (`hosted_url`) or passed on by a
- * program (`handoff_code`), and is good for one exchange. The token it is exchanged for never stands in an address: it is
+ * program (`handoff_code`), and is good for one exchange. The token it is exchanged for is never part of an address: it is
  * sent in the Authorization header, reads one connection's state and events, and submits to one flow.
  *
  * Both name their flow. They end with it: as soon as the connection has another flow or is deleted they admit to nothing,
@@ -56,7 +56,7 @@ export function flowTokens(tokens: Tokens) {
 
     /**
      * The flow of a code, or undefined if the code is not valid for this connection. `codeId` is what the flow remembers as
-     * used: a code whose id is remembered was exchanged before.
+     * used: a code with a remembered id was exchanged before.
      */
     openCode(connectionId: string, code: string): (FlowRef & { codeId: string }) | undefined {
       const opened = read(code, 'handoff', connectionId);

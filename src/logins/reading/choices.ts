@@ -18,7 +18,7 @@ export interface Option {
   target?: string;
 }
 
-/** Buttons of parties that vouch for the person. They stand near the form, or are all that there is. */
+/** Buttons of parties that vouch for the person. They are near the form, or the only controls. */
 export function ssoOptions(of: Page, login: Group | undefined): Option[] {
   const first = login?.fields[0]?.item;
   const found = of.items.flatMap((item) => {
@@ -46,7 +46,7 @@ const hardwareKey = words({
   zh: '安全密钥|安全金鑰',
 });
 
-/** Which second factor a button, link or radio button stands for. */
+/** The second factor of a button, link or radio button. */
 function factorOf(says: string): { mfaType?: MfaType } | undefined {
   if (named.recoveryCode.in(says)) return {};
   if (action.anotherWay.in(says)) return { mfaType: 'switch' };

@@ -4,7 +4,7 @@ import * as action from './words/actions.ts';
 import { plain } from './words/match.ts';
 import * as way from './words/ways.ts';
 
-/** The links and buttons that lead to the login, the best first. */
+/** The links and buttons that open the login, the best first. */
 export function entries(of: Page, domain: string): Item[] {
   return ranked(of.items, domain, of.snapshot.url);
 }
@@ -34,7 +34,7 @@ function scoreOf(item: Item, domain: string, url: string): number {
   if (action.forgot.in(label) || providerOf(item) !== undefined) return 0;
   const signsUp = action.signUp.in(label) && !says;
   if (signsUp) return 0;
-  // A link to this very page leads nowhere.
+  // A link to the same page has no effect.
   if (item.control === 'link' && href !== '' && href.split('#')[0] === url.split('#')[0] && !/#./.test(href)) return 0;
   let score = 0;
   const length = plain(label).length;
@@ -83,7 +83,7 @@ export function menus(of: Page): Item[] {
   return [...accounts, ...closed.filter(isMenu)];
 }
 
-/** What only a person who is logged in is offered: the way out. Closed menus count. */
+/** The way to log out, which only logged-in users are offered. Closed menus count. */
 export function wayOut(of: Page): Item | undefined {
   return [...of.items, ...of.hidden].find((item) => {
     if (!isClickable(item) || item.label.length > 40) return false;

@@ -93,7 +93,7 @@ function scoreOf(text: TextBlock, { fresh, stayed, away, form, context }: Circum
   // Without words, a mark and news it is only a text.
   if (!refuses && !bars && !(fresh && submitted && stayed)) score -= 3;
   if (form === undefined && !marked && !text.live) score -= 2;
-  // Where the form is gone and an application stands, its own counts of failures are not about the login.
+  // Where an application has replaced the form, its own counts of failures are not about the login.
   if (away && !text.live && !isAboutLogin(text.text)) score -= 4;
   if (context.before !== undefined && !fresh && !(refuses || bars)) score -= 3;
   if (text.text.length > 240) score -= 1;
@@ -118,7 +118,7 @@ function kindOf(text: string, form: Group | undefined, { submitted = [] }: ReadC
   const aboutInput = named.password.in(text) || named.username.in(text) || named.email.in(text);
   if (error.siteFault.in(text) && !aboutInput) return 'other';
   if (error.tooMany.in(text) && !/\b(?:code|token)\b/i.test(text)) return 'rate';
-  // "Enter the correct name and password" refuses what was typed, unless the form has something besides that was left out.
+  // "Enter the correct name and password" refuses the typed values, unless another field of the form was left out.
   const complete = submitted.includes('password') && form !== undefined && !hasMore(form);
   if (error.fieldMissing.in(text) && !error.refused.in(text) && !complete) return 'other';
   const codeSent = submitted.includes('code') || submitted.includes('totp_code');

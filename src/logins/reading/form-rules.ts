@@ -123,7 +123,7 @@ export const formRules: Rule[] = [
     find(of) {
       const { login, out, page } = of;
       if (login === undefined) return undefined;
-      // Applications ask for a password to confirm something; who is offered a way out is logged in all the same.
+      // Applications ask for a password to confirm something; a page with a way to log out is for a logged-in user all the same.
       if (out !== undefined && page.items.includes(out) && !isSparse(page) && login.kind === 'identifier')
         return undefined;
       return { kind: 'login', why: login.why, ...loginParts(of, login) };

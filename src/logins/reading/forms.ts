@@ -8,7 +8,7 @@ import * as named from './words/fields.ts';
 import * as text from './words/texts.ts';
 import { terms } from './words/demands.ts';
 
-/** What a group of fields is, for a person who wants to log in. */
+/** The role of a group of fields in a login. */
 export type FormKind =
   'login' | 'identifier' | 'code' | 'change_password' | 'sign_up' | 'reset' | 'newsletter' | 'search' | 'other';
 

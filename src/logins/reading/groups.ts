@@ -12,14 +12,14 @@ export interface Field {
   boxes?: Item[];
 }
 
-/** Controls that belong together: a form of the document, or fields that stand together where there is none. */
+/** Controls that belong together: a form of the document, or adjacent fields where there is none. */
 export interface Group {
   fields: Field[];
   selects: Item[];
   radios: Item[];
   checkboxes: Item[];
   submit: Item | undefined;
-  /** Headings and texts that stand over the fields. */
+  /** Headings and texts above the fields. */
   over: string;
   /** Everything that is written in it. */
   texts: string;
@@ -60,7 +60,7 @@ function likely(parts: Item[][]): Item[][] {
 
 function isField({ control, el }: Item): boolean {
   if (control === 'text' || control === 'password') {
-    // An address that the page only repeats cannot be typed. One that is empty is made writable when it gets the focus.
+    // An address that the page only repeats cannot be typed. An empty one is made writable when it gets the focus.
     return !el.disabled && !(el.readonly && el.filled);
   }
   return (control === 'select' || control === 'radio' || control === 'checkbox') && !el.disabled;

@@ -1,4 +1,4 @@
-/** What is hidden of an address or a number, in a row. */
+/** The masked characters of an address or a number, in a row. */
 const hiding = /[*•·…●xX]{2}/u;
 const hidingAndAfter = /[*•·…●xX]{2,}[\p{L}\p{N}._%+*•·…●@-]*(?:\s?[\d*•●]{2,})*/uy;
 const hidingInNumber = /[*•●xX]{2,}[\d\s*•●xX-]*/uy;
@@ -38,7 +38,7 @@ function maskedAt(text: string): Found | undefined {
   return pattern.test(text) ? { from: Math.min(number, from), to: pattern.lastIndex } : { from, to: at + 2 };
 }
 
-/** Where the number begins that goes on with what is hidden, such as `+49 (0)`. */
+/** The start of a number before its masked part, such as `+49 (0)`. */
 function numberBefore(text: string, at: number): number {
   let from = startOfRun(text, at, /[\d\s()-]/);
   while (from < at && !/\d/.test(text[from]!)) from++;

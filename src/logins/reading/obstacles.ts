@@ -66,7 +66,7 @@ export function obstacleSteps(of: Page, needed: Item[]): Step[] {
 export function isCloser(item: Item): boolean {
   const { label, el } = item;
   if (label.length > 60) return false;
-  // A link to another page leads away; it closes nothing.
+  // A link to another page leaves this one; it closes nothing.
   if (item.control === 'link' && leadsAway(item)) return way.skip.in(label) && label.length <= 30;
   if (cross.test(label.trim())) return true;
   if (way.skip.in(label) || way.reject.in(label) || way.close.in(label)) return true;
@@ -90,7 +90,7 @@ export function openTerms(of: Page): Item | undefined {
   );
 }
 
-/** The button that agrees, allows or goes on. */
+/** The button that agrees, allows or continues. */
 export function acceptItem(of: Page): Item | undefined {
   const clickable = of.items.filter((item) => isClickable(item) && item.label.length <= 60 && item.control !== 'tab');
   const positive = clickable.filter(

@@ -156,7 +156,7 @@ export function isClickable({ control }: Item): boolean {
   return control === 'button' || control === 'link' || control === 'tab';
 }
 
-/** Text that stands for the whole page: its title and headings. */
+/** Text that describes the whole page: its title and headings. */
 export function titles(of: Page): string[] {
   return [of.snapshot.title, ...of.headings];
 }

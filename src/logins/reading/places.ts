@@ -9,7 +9,7 @@ import { best, submitPart, unique, type View, type Rule } from './view.ts';
 import * as demand from './words/demands.ts';
 import { skip as skipWords } from './words/ways.ts';
 
-/** Pages without a demand: where the person is, and what leads to the login. */
+/** Pages without a demand: the kind of page, and the way to the login. */
 export const placeRules: Rule[] = [
   {
     name: 'signed in',

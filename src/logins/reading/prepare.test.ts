@@ -6,7 +6,7 @@ import { learn } from './words/match.ts';
 
 afterEach(() => vi.restoreAllMocks());
 
-test('a prepared page is read without further work, whatever other pages are prepared meanwhile', async () => {
+test('a prepared page is read without further work, also after other pages were prepared', async () => {
   const pageOf = (name: string) =>
     snapshot(Array.from({ length: 200 }, (_, at) => words(`${name}${at} 비밀번호 로그인 인증 코드`)));
   const [before, now] = [pageOf('before'), pageOf('now')];

@@ -98,7 +98,7 @@ const ownWays = words({
 const elsewhere =
   /\b(?:privacy|terms|policy|policies|follow|play store|google play|app store|share|download|analytics|recaptcha|maps?|datenschutz|folgen)\b/;
 
-/** The party behind an SSO button, or undefined. Whether the button is one depends on where it stands as well. */
+/** The party behind an SSO button, or undefined. Whether the button is one depends on its place as well. */
 export const providerOf = once((item: Item): { id: string; name: string } | undefined => {
   if (!isClickable(item)) return undefined;
   const label = plain(item.label);

@@ -3,7 +3,7 @@ import * as extras from './words/extras.ts';
 import * as named from './words/fields.ts';
 import { words } from './words/match.ts';
 
-/** What a single field is for, as far as the field itself tells. */
+/** The purpose of a single field, as far as the field itself shows it. */
 export type Purpose =
   | 'email'
   | 'phone'

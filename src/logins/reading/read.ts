@@ -8,7 +8,7 @@ import { formRules } from './form-rules.ts';
 
 /**
  * The rules in their order: the first that finds something decides. What bars a login comes before what asks for one, what asks
- * for something comes before what can be clicked, and what is known by words and structure comes before what is left.
+ * for something comes before what can be clicked, and rules by words and structure come before the remaining ones.
  */
 const rules: readonly Rule[] = [...formRules, ...demandRules, ...placeRules];
 

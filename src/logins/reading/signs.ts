@@ -5,7 +5,7 @@ import { words } from './words/match.ts';
 import { captchaText } from './words/extras.ts';
 import * as text from './words/texts.ts';
 
-/** Addresses of services that tell people from programs. */
+/** Addresses of services that distinguish people from programs. */
 const captchaHost =
   /recaptcha|hcaptcha|challenges\.cloudflare|turnstile|arkoselabs|funcaptcha|geetest|captcha-delivery|datadome|friendlycaptcha|mtcaptcha|perimeterx|px-captcha|\bcaptcha\b/i;
 

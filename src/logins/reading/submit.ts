@@ -35,7 +35,7 @@ function scoreOf(item: Item, first: Item, last: Item): number {
   return score;
 }
 
-/** What the button itself tells, wherever the fields are. */
+/** The score of the button itself, without the fields. */
 const ownScore = once((item: Item): { score: number; signsUp: boolean } => {
   const { el, label } = item;
   let score = 0;

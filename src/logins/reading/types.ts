@@ -2,11 +2,11 @@ import type { Snapshot } from './snapshot.ts';
 
 /** What the caller knows besides the page. */
 export interface ReadContext {
-  /** The domain of the connection: decides which links lead to its own login. */
+  /** The domain of the connection: decides which links open its own login. */
   domain: string;
-  /** The page as it was just before the submit: tells which error texts are new. */
+  /** The page just before the submit: shows which error texts are new. */
   before?: Snapshot;
-  /** What was submitted on the page before: decides what an error text is about. */
+  /** The kind of value submitted on the page before: decides the meaning of an error text. */
   submitted?: readonly SubmittedPart[];
 }
 
@@ -27,7 +27,7 @@ export type ReadingKind =
   | 'enrol_totp' // shows a new TOTP secret and asks for its first code
   | 'change_password' // demands a new password and offers no way past
   | 'signed_in'
-  | 'entry' // no login form, but something that leads to one
+  | 'entry' // no login form, but a way to one
   | 'blank' // nothing visible yet
   | 'unknown';
 
@@ -110,7 +110,7 @@ export interface ReadChoice {
 
 export type StepReason = 'entry' | 'dismiss' | 'tab' | 'skip' | 'accept' | 'menu' | 'stay_signed_in';
 
-/** One click that leads on without a person. */
+/** One click that continues the login without a person. */
 export interface Step {
   ref: string;
   why: StepReason;

@@ -19,9 +19,9 @@ export interface View {
   login: Form | undefined;
   code: Form | undefined;
   error: PageError | undefined;
-  /** The way out that only a person who is logged in is offered. */
+  /** The way to log out, which only logged-in users are offered. */
   out: Item | undefined;
-  /** The page is one of a login: by what was submitted, by its address or by its head. */
+  /** The page is part of a login: by the last submit, by its address or by its head. */
   isLoginPage: boolean;
 }
 

@@ -63,8 +63,8 @@ export function sessionsAnywhere({
     },
 
     /**
-     * Disconnects its clients; resolves with whether any client had used it. Never rejects: a browser whose node does not
-     * answer counts as used, since that node is about to be declared dead.
+     * Disconnects its clients; resolves with whether any client had used it. Never rejects: if its node does not
+     * answer, the browser counts as used, since that node is about to be declared dead.
      */
     async takeBack(id: string): Promise<boolean> {
       try {

@@ -28,7 +28,7 @@ function addressIn(url: string): string {
 }
 
 /**
- * What is served under a session's `base_url`: the discovery paths of Chromium's own HTTP endpoint, for tools that take an http address
+ * The routes under a session's `base_url`: the discovery paths of Chromium's own HTTP endpoint, for tools that take an http address
  * instead of a websocket's. Not part of the reference: it is Chromium's interface.
  */
 export function browserRoutes({
@@ -116,7 +116,7 @@ export function browserRoutes({
       app.all(`/browser/kernel/:token${path}`, {
         config,
         schema: { params: Token },
-        // Before the body is read, of whatever type it is.
+        // Before the body is read, for every content type.
         async onRequest(request) {
           await addresses.admit(request.params.token, 'base');
           throw errors.not_found({ detail: 'Nothing is served here, below the address of a session (base_url).' });
@@ -170,7 +170,7 @@ const pageHeaders = {
   'Referrer-Policy': 'no-referrer',
 };
 
-/** A person who opens a link that does not work reads a page. What is thrown here is answered as everywhere, in JSON. */
+/** Browsers that open an invalid link get a page. Errors thrown here are answered in JSON, as everywhere. */
 async function refuseLink(error: Error, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   if (!(error instanceof ServiceError) || !request.headers.accept?.includes('text/html')) throw error;
   const { status, code, message, extras } = error;

@@ -307,7 +307,7 @@ async function taking(
   }
 }
 
-/** In a scope of its own: the body is a file, whatever its type says. */
+/** In a scope of its own: the body is a file, for every content type. */
 function bytesIn(app: App, held: HeldSessions) {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (_request, payload, done) => done(null, payload));

@@ -2,7 +2,7 @@ import { eventTypes } from '../../chromium/guest/protocol.ts';
 import { Type, type Static } from 'typebox';
 import { named, oneOf, Timestamp } from '../../api/schema.ts';
 
-/** A path inside the session. It cannot lead to another session. */
+/** A path inside the session. It cannot reach another session. */
 const Path = Type.String({ pattern: '^/.*', maxLength: 4096 });
 const Mode = Type.String({ pattern: '^[0-7]{3,4}$', description: 'As chmod takes it: 644.' });
 

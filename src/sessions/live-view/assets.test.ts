@@ -62,7 +62,7 @@ describe('the live view’s files', () => {
 });
 
 describe('the live view’s page', () => {
-  it('says what it was told, and nothing it was not', async () => {
+  it('shows the given message, and nothing else', async () => {
     const shown = await liveViewPage({
       kind: 'screencast',
       socketPath: 'live/socket',

@@ -74,7 +74,7 @@ export async function liveViewPage(page: LiveViewPage): Promise<string> {
   return fill('page', { kind, socketPath, script: at(kind), style: at('style'), title, readOnly: String(readOnly) });
 }
 
-/** What a person reads who opens a link that shows no session, by the status of the refusal. */
+/** The page for links that show no session, by the status of the refusal. */
 const refusals = {
   invalid: {
     title: 'This link does not work.',
@@ -89,7 +89,8 @@ const refusals = {
 };
 
 /**
- * The page instead of the live view: serve it with `liveViewCsp` and no-store. `assetsPath` leads from it to what `liveViewAsset` serves.
+ * The page instead of the live view: serve it with `liveViewCsp` and no-store. `assetsPath` is the relative path to the files of
+ * `liveViewAsset`.
  */
 export async function liveViewRefusal(
   { status, code, detail }: { status: number; code: string; detail: string },

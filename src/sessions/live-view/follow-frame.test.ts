@@ -4,7 +4,7 @@ import { followFrames } from './follow-frame.ts';
 
 const size = (width: number) => ({ width, height: 600 });
 
-/** A session whose changes last until `end`, and fail for a width of 900. */
+/** A session with changes that last until `end`, and fail for a width of 900. */
 function changing() {
   const [asked, ends]: [number[], (() => void)[]] = [[], []];
   const frames = followFrames(silent);
@@ -45,7 +45,7 @@ test('changes once at a time, and then to the newest size', async () => {
   expect(asked).toEqual([700, 720, 900, 900]);
 });
 
-test('follows the viewer who changed last, and after that one left the one before', async () => {
+test('follows the viewer that changed last, and after it left the one before', async () => {
   const { asked, end, join } = changing();
   const [one, other, watching] = [join(), join(), join()];
   const become = async (...widths: number[]) => {

@@ -14,8 +14,8 @@ interface Followed {
 }
 
 /**
- * The viewport of a session follows the windows of viewers who ask for that. Of several, it follows the one that changed last, and when its
- * viewer leaves, the one that changed before it: the others see the whole page at another scale.
+ * The viewport of a session follows the windows of viewers that request it. Of several, it follows the last changed one, and when its
+ * viewer leaves, the one changed before it: the others see the whole page at another scale.
  */
 export function followFrames(log: Log) {
   const sessions = new WeakMap<object, (followed: Followed) => Frame>();
@@ -34,7 +34,7 @@ export function followFrames(log: Log) {
  * video has one size.
  */
 function framesOf(log: Log): (followed: Followed) => Frame {
-  /** The sizes of those who look, the newest last. */
+  /** The sizes of the viewers' windows, the newest last. */
   const sizes = new Map<Followed, Viewport>();
   let wanted = false;
   let busy = false;

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { liveViewHeartbeat } from './beat.ts';
 import { watchHeartbeat } from './web/heartbeat.ts';
 
-/** A connection of a live view, on which messages arrive. `said` is what its page was told, and at which millisecond. */
+/** A connection of a live view, on which messages arrive. `said` has the messages to its page, with their milliseconds. */
 function connection() {
   const socket = new EventTarget();
   const left = new AbortController();

@@ -103,7 +103,7 @@ export function newestOf<T>(most: number, timeOf: (item: T) => string) {
 export function plainName(name: string): string {
   // oxlint-disable-next-line no-control-regex -- they are what it removes
   const bare = name.replace(/^.*[/\\]/s, '').replace(/[\u0000-\u001f\u007f]/g, '');
-  let plain = bare.slice(0, LONGEST_NAME); // a character has a byte at least, so that what is left to cut is short
+  let plain = bare.slice(0, LONGEST_NAME); // a character has a byte at least, so that the rest to cut is short
   while (Buffer.byteLength(plain) > LONGEST_NAME) plain = plain.slice(0, -1);
   return /^\.*$/.test(plain) ? 'file' : plain;
 }

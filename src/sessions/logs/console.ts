@@ -14,7 +14,7 @@ export const hearConsole =
     if (types.has(type)) pageConsole.say(sessionId, consoleLine((JSON.parse(line) as { event: ConsoleEvent }).event));
   };
 
-/** One line for a person: time, level, what was said, and where it was thrown. */
+/** One line for a person: time, level, text, and the position of the error. */
 export function consoleLine({ ts, data = {} }: ConsoleEvent): string {
   const { level = 'exception', text = '', args, source_url: url, line } = data;
   const said = (args ?? [text]).join(' ').replace(/\s+/g, (blanks) => (blanks.includes('\n') ? ' ⏎ ' : blanks));

@@ -8,7 +8,7 @@ import { spawn } from './service.ts';
 
 const log = { debug() {} } as unknown as Log;
 
-/** A client of a process whose output never comes. */
+/** A client of a process without output. */
 function attached() {
   const sent: string[] = [];
   const closed: number[] = [];

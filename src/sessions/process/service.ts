@@ -201,7 +201,7 @@ async function askAbout<Q extends 'status' | 'stdin' | 'kill' | 'resize'>(
 
 function unlessForgotten(guest: Guest, id: string, error: Error): undefined {
   if (!(error instanceof Refusal) || error.code !== 'no_process') throw error;
-  // A guest forgets the oldest of a thousand; one that died has forgotten all of them.
+  // A guest forgets the oldest of a thousand; a guest that died has forgotten all of them.
   if (processesOf(guest).get(id) !== KILLED) throw errors.process_not_found({ id });
 }
 

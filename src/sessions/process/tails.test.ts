@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { Guest } from '../../chromium/guest/guest.ts';
 import { forgetProcesses, loseTail, processLines, rememberProcess, takeTail } from './tails.ts';
 
-/** A guest whose processes have written this. */
+/** A guest with processes that have written this. */
 function guestWith(written: Record<string, { text: string; exit?: number } | Error>) {
   const asked: string[] = [];
   const call = async (_: 'tail', { process_id: id }: { process_id: string }) => {
@@ -14,7 +14,7 @@ function guestWith(written: Record<string, { text: string; exit?: number } | Err
   return { guest: { call } as unknown as Guest, asked };
 }
 
-test('tells the last lines of processes, by program and pid, and asks only for those that still run', async () => {
+test('returns the last lines of processes, by program and pid, and asks only for those that still run', async () => {
   const { guest, asked } = guestWith({ a: { text: 'one\ntwo\n', exit: 3 }, b: { text: 'ready\r\n' } });
   rememberProcess(guest, 'a', { command: '/usr/bin/make', pid: 7 });
   rememberProcess(guest, 'b', { command: 'server', pid: 8 });
@@ -30,7 +30,7 @@ test('tells the last lines of processes, by program and pid, and asks only for t
   expect(await processLines(guest)).toEqual([]);
 });
 
-test('a lost guest is not asked, and one that fails costs only its lines', async () => {
+test('a lost guest is not asked, and a failing guest costs only its lines', async () => {
   const { guest, asked } = guestWith({ b: new Error('gone') });
   rememberProcess(guest, 'a', { command: 'a', pid: 1 });
   rememberProcess(guest, 'b', { command: 'b', pid: 2 });

@@ -39,7 +39,7 @@ export function loseTail(guest: Guest, id: string): void {
   if (process) process.lines = ['was killed'];
 }
 
-/** The session gets another holder, who must not read what the processes of the last one wrote. */
+/** The session gets another holder, which must not read output of the last holder's processes. */
 export const forgetProcesses = (guest: Guest): void => void remembered.delete(guest);
 
 /** The last lines of the session's newest processes, oldest process first. Asks for those of processes that still run. */

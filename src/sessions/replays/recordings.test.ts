@@ -122,7 +122,7 @@ test.each([
   expect(applied).toEqual([`stopped ${reason}`, `finished ${reason}`]);
 });
 
-test('a project that may store no more ends it, and what was written is finished', async () => {
+test('it ends when the project may store no more, and the written part is finished', async () => {
   const { start, over, claim, applied } = node();
   const { encoder: its } = await start();
   claim.cover = () => Promise.reject(errors.project_storage_full({ used: 1, most: 1 }));

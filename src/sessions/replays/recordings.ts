@@ -193,7 +193,7 @@ export function replayRecordings(deps: Deps, encode: typeof record = record) {
   };
 }
 
-/** Finishes a video. Errors are logged; the next start of the service finishes what is left. */
+/** Finishes a video. Errors are logged; the next start of the service finishes the rest. */
 async function settle(
   id: string,
   reason: ReplayEnding,

@@ -36,7 +36,7 @@ interface Deps {
   log: Log;
 }
 
-/** Videos of sessions: recorded and kept on this node, and finished whatever ends the recording. */
+/** Videos of sessions: recorded and kept on this node, and finished after every end of the recording. */
 export function replayService(deps: Deps) {
   const { store, sessions, addresses, confinement, nodeId, days, disk, storage } = deps;
   const files = replayFiles(deps.dir, confinement, disk);
@@ -111,7 +111,7 @@ export function replayService(deps: Deps) {
       });
     }
     if (row.node_id !== nodeId) {
-      // A request for a node that is there was forwarded to it. This node is gone, or has only just come back.
+      // Requests for a running node are forwarded. The node of this replay is lost, or has only just come back.
       throw errors.node_unreachable({ node: row.node_id, detail: 'The video is there, and its node has not joined.' });
     }
     return row.state === 'available' ? { path: files.done(id) } : undefined;

@@ -1,7 +1,7 @@
 import { lifecycle } from '../../lib/lifecycle.ts';
 
 /**
- * `recording` ends with its session, its maximum duration or its size; `processing` ends with ffmpeg; both end with the service, whose
+ * `recording` ends with its session, its maximum duration or its size; `processing` ends with ffmpeg; both end with the service: its
  * next start settles them.
  */
 export const replayLife = lifecycle(

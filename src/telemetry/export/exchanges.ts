@@ -18,7 +18,7 @@ export interface Exchange {
   request: Data | undefined;
   outcome:
     | { kind: 'answered'; data: Data; metadata: NetworkMetadata }
-    /** Its answer is missing from the record; the next request of the chain says where it led. */
+    /** Its answer is missing from the record; the next request of the chain has its target. */
     | { kind: 'redirected'; to: string }
     | { kind: 'failed'; data: Data }
     /** Still running when the record ends, or its end is missing from the record. */
@@ -28,7 +28,7 @@ export interface Exchange {
 /** `clock`: when it began, in seconds on the clock of Chromium. */
 type Begun = Omit<Exchange, 'outcome'> & { request: Data; clock: number | undefined; weight: number };
 
-/** Requests that wait for their end: more than a browser has connections for, so only requests whose end is lost are given up. */
+/** Requests that wait for their end: more than a browser has connections for, so only requests with a lost end are dropped. */
 const mostOpen = 5000;
 /** A request may have a megabyte. */
 const mostOpenBytes = 16 * 2 ** 20;
@@ -81,7 +81,7 @@ export function exchanges() {
     const { seq, event } = stored;
     const begun = take(id);
     if (begun) yield end(begun, seq, event, outcome);
-    // A failure names no address, so it tells nothing without its request.
+    // A failure names no address, so it is useless without its request.
     else if (outcome.kind === 'answered')
       yield { seq, page: pages.of(stored), startedAt: event.ts, endedAt: event.ts, request: undefined, outcome };
   }
@@ -92,7 +92,7 @@ export function exchanges() {
 
     *take(stored: StoredEvent): Generator<Exchange> {
       const { type, category, data } = stored.event;
-      // The browser was started again: its requests are gone, and their numbers may be given a second time.
+      // The browser was started again: its requests have ended, and their numbers may be given a second time.
       if (type === 'monitor_disconnected') return yield* this.rest();
       pages.take(stored);
       if (category !== 'network') return;

@@ -57,7 +57,7 @@ export interface HarEntry {
 type Data = TelemetryEvent['data'];
 
 /**
- * The exchange as HAR has it. -1 stands for what telemetry does not capture. There are no cookies: their headers are kept
+ * The exchange as HAR has it. -1 means that telemetry does not capture the value. There are no cookies: their headers are kept
  * without values, so there is nothing to take apart. The address of the server is missing where a proxy
  * made the connection.
  */

@@ -12,7 +12,7 @@ const pieceLength = 64 * 1024;
 
 /**
  * A HAR 1.2 document, in pieces. An entry is written when its answer is there, so memory holds the open requests and the
- * list of pages and no more. The pages stand behind the entries for that reason; the order of the fields is free in JSON.
+ * list of pages and no more. The pages come after the entries for that reason; the order of the fields is free in JSON.
  * The entries are in the order of their ends, which HAR allows.
  */
 export async function* harDocument(
@@ -24,7 +24,7 @@ export async function* harDocument(
   const turn = turns();
   let piece = `{"log":{"version":"1.2","creator":${JSON.stringify(creator)},"entries":[`;
   let first = true;
-  /** Adds the elements of a list, and yields what is enough for a piece. There may be thousands of elements. */
+  /** Adds the elements of a list, and yields complete pieces. There may be thousands of elements. */
   async function* listed(elements: Iterable<object>): AsyncGenerator<string> {
     for (const element of elements) {
       piece += (first ? '\n' : ',\n') + JSON.stringify(element);

@@ -18,7 +18,7 @@ const mostPages = 10_000;
 const mostPageBytes = 16 * 2 ** 20;
 const mostFrames = 10_000;
 
-/** The main frame of a tab has the id of its target. So has a frame in a process of its own, whose target is no page. */
+/** The main frame of a tab has the id of its target. So has a frame in a process of its own, which has a target that is no page. */
 export function inMainFrame(data: StoredEvent['event']['data']): boolean {
   return textIn(data, 'frame_id') === textIn(data, 'target_id') && textIn(data, 'target_type') === 'page';
 }
@@ -39,7 +39,7 @@ export function pageLoads() {
     current.set(targetId, page);
   }
 
-  /** A page for whose new address there is no room keeps its first one. */
+  /** A page keeps its first address if there is no room for the new one. */
   function redirected(page: PageLoad, url: string) {
     const more = url.length - page.url.length;
     if (bytes + more > mostPageBytes) return;

@@ -11,7 +11,7 @@ import { actionOf, type Action } from './trace-actions.ts';
  */
 const traceVersion = 8;
 
-/** Tabs whose last navigation is remembered, to be ended by its load event. */
+/** The number of tabs with a remembered last navigation, to be ended by its load event. */
 const mostTabs = 1000;
 
 /** Actions that wait for the next picture. A session that is not photographed has none. */
@@ -50,9 +50,9 @@ export function traceLines() {
   /** By tab. */
   const navigations = new Map<string, { callId: string; ended: boolean }>();
   let latest = 0;
-  /** The latest picture, which shows what was there before the next action. */
+  /** The latest picture, which shows the page before the next action. */
   let picture: string | undefined;
-  /** Actions since then. The next picture shows what they led to. */
+  /** Actions since then. The next picture shows their result. */
   let waiting: string[] = [];
 
   function began(callId: string, action: Omit<Action, 'endTime'>): Line[] {
@@ -207,7 +207,7 @@ export function bodyName(seq: number): string {
   return `body-${seq}.txt`;
 }
 
-/** Width and height stand at a fixed place of every PNG. */
+/** Width and height are at a fixed place of every PNG. */
 export function pngSize(base64: string | undefined): { width: number; height: number } | undefined {
   const head = Buffer.from((base64 ?? '').slice(0, 32), 'base64');
   if (head.length < 24 || head.toString('latin1', 1, 4) !== 'PNG') return undefined;

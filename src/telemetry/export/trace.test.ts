@@ -28,7 +28,7 @@ async function unzipped(source: EventSource) {
 }
 
 describe('the trace of a session', () => {
-  test('lists what was done, with pictures before and after', async () => {
+  test('lists the actions, with pictures before and after', async () => {
     const { list } = eventList()
       .add('page_tab_opened', { target_id: 'T1', target_type: 'page', url: '', opener_id: 'T0' })
       .add('page_navigation', { ...t1, url: 'http://a.test/' })

@@ -23,7 +23,7 @@ const mostBodies = 5000;
 
 const pieceLength = 64 * 1024;
 
-/** Whatever is listed and shown. Network events are read apart, since they stand in a file of their own. */
+/** The categories that are listed and shown. Network events are read apart, since they have a separate file. */
 const shown: EventCategory[] = [...telemetryCategories.filter((category) => category !== 'network'), 'monitor'];
 
 /** How far the first readings went: the last reading has to find every picture and body that they name, and no more. */
@@ -33,7 +33,7 @@ interface Reading {
 }
 
 /**
- * A Playwright trace, as a zip. Its files stand one behind the other, so the archive is read once for each kind of file, and
+ * A Playwright trace, as a zip. Its files are in sequence, so the archive is read once for each kind of file, and
  * memory holds one event at a time.
  */
 export function traceZip(source: EventSource, about: AboutTrace): Readable {

@@ -39,7 +39,7 @@ test('a session is a trace: spans for it, its navigations and API calls, and rec
   otlp.event('s1', list[0]!.event);
   await otlp.close();
 
-  // On a starved machine the last of it may arrive after close has given up its wait.
+  // On a starved machine the last of it may arrive after close has stopped waiting.
   await expect.poll(() => received, { timeout: 60_000 }).toHaveLength(6);
   expect(headers[0]).toMatchObject({ 'x-team': 'blue', 'content-type': 'application/x-protobuf' });
   const spans = received.filter(({ kind }) => kind === 'span');

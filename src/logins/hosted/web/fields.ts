@@ -48,7 +48,7 @@ export function fieldList() {
   }
 
   return {
-    /** `keep`: what was typed and not sent. `failed`: the site refused what was sent. */
+    /** `keep`: values typed and not sent. `failed`: the site refused the sent values. */
     show(
       fields: readonly Field[],
       discovered: readonly OlderField[] | null | undefined,
@@ -93,7 +93,7 @@ export function fieldList() {
         else input.readOnly = on;
     },
 
-    /** The first one that is empty, else the first one. */
+    /** The first empty one, else the first one. */
     first: () => (shown.find(({ input }) => input.value === '') ?? shown[0])?.input,
     clear(): void {
       shown = [];

@@ -1,6 +1,6 @@
 /**
- * The page on which a person takes part in a login: it shows what the service's flow asks for, and sends what is typed. One
- * state is shown at a time; a state that is already on the screen is left alone, so that what is being typed stays.
+ * The page on which a person takes part in a login: it shows the questions of the service's flow, and sends the answers. One
+ * state is shown at a time; a state that is already on the screen is not rendered again, which keeps unsent input.
  */
 import type { Connection } from '../../schema.ts';
 import { browserPanel } from './browser.ts';
@@ -26,7 +26,7 @@ const choices = choiceList((choice, button) => void send({ selected_choice_id: c
 const browser = browserPanel();
 
 let state: State = {};
-/** What is on the screen. */
+/** The state on the screen. */
 let shown = '';
 /** Set from a submit until the flow moves on: the state that was answered, and when. */
 let answered: { question: string; interaction: State['interaction_id']; at: number; moved: boolean } | undefined;
@@ -37,7 +37,7 @@ const site = () => state.domain ?? 'the site';
 const finalStatus = () => (state.flow_status && state.flow_status !== 'IN_PROGRESS' ? state.flow_status : undefined);
 const isOver = () => finalStatus() !== undefined;
 
-// ---- what is shown
+// ---- rendering
 
 function view(name: string): void {
   root.dataset.state = name;
@@ -294,7 +294,7 @@ async function enter(): Promise<void> {
   try {
     await login.exchange(code);
   } catch (error) {
-    // A tab that exchanged it before goes on with its token.
+    // A tab that exchanged it before continues with its token.
     if (!(isFinal(error) && login.hasToken)) throw error;
   }
   const address = new URL(location.href);

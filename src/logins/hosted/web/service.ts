@@ -1,4 +1,4 @@
-/** The service, as this page uses it: one connection, by a token that stands in no address. */
+/** The service, as this page uses it: one connection, by a token that is part of no address. */
 import type { Connection, ConnectionEvent, Exchanged, StateEvent } from '../../schema.ts';
 import type { News, Submit } from './state.ts';
 
@@ -57,7 +57,7 @@ export function service(connectionId: string) {
     submit: (body: Submit) => ask('/submit', { body }),
     forget: () => kept.remove(),
 
-    /** Tells each state until `isOver` says that it is the last. Connects again for as long as that may help. */
+    /** Reports each state until `isOver` returns true. Reconnects for as long as that may help. */
     async follow({
       onState,
       onLost,

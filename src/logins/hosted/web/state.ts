@@ -2,7 +2,7 @@ import type { Connection, StateEvent, SubmitFields } from '../../schema.ts';
 
 /** The connection as it was read, with what events changed since. */
 export type State = Partial<Connection>;
-/** What the service tells of a flow: the connection when it is read, and an event for each change. */
+/** The service's messages about a flow: the connection when it is read, and an event for each change. */
 export type News = Connection | StateEvent;
 export type Submit = SubmitFields;
 

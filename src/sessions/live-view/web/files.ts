@@ -80,7 +80,7 @@ function uploads({ send, listen, signal, notice, focus, at }: FileParts) {
       const parts = sending;
       const next = await parts?.next().catch(() => undefined);
       if (!next) {
-        // The file has changed or is gone on this computer.
+        // The file was changed or deleted on this computer.
         if (parts && sending === parts) send({ type: 'noFiles', chooser: 0 });
       } else if (!next.done && sending === parts) send({ type: 'fileBytes', data: base64(next.value) });
     });

@@ -1,4 +1,4 @@
-/** What noVNC tells of fingers on the display. */
+/** The events of noVNC for fingers on the display. */
 interface Gesture {
   readonly type: 'onetap' | 'twotap' | 'threetap' | 'drag' | 'longpress' | 'twodrag' | 'pinch';
   readonly clientX: number;

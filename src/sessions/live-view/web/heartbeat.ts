@@ -1,17 +1,17 @@
 /**
  * Notices a connection that is dead but not closed: the service sends something each second, while a browser waits minutes
- * for a network that is gone.
+ * for a lost network.
  */
 
 import { liveViewHeartbeat } from '../beat.ts';
 
-/** Seconds of silence after which it is shown, and after which the connection is given up. A large picture on a slow network takes its time. */
+/** Seconds of silence until it is shown, and until the connection is closed. A large picture takes long on a slow network. */
 const STALLED = 4;
 const GIVEN_UP = 15;
 
 /**
  * Call it before other listeners are added to the socket: they do not receive heartbeats. Calls `stalled` when the connection is
- * silent, `resumed` when it is not any more, and `dead` when it is given up.
+ * silent, `resumed` when it is not any more, and `dead` when it is closed.
  */
 export function watchHeartbeat(
   socket: EventTarget,

@@ -25,7 +25,7 @@ export function modifiersOf(event: KeyboardEvent | MouseEvent): number {
 }
 
 /**
- * `text` gets what was written without keys, `compose` the unfinished text of an input method, `paste` what was pasted; `erase` is a
+ * `text` gets text entered without keys, `compose` the unfinished text of an input method, `paste` pasted text; `erase` is a
  * phone's backspace.
  */
 export function readText(

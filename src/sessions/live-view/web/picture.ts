@@ -1,4 +1,4 @@
-/** The picture of the tab: drawn as it arrives, scaled to the window, and the session is told how large the window is. */
+/** The picture of the tab: drawn as it arrives, scaled to the window, and the size of the window is sent to the session. */
 import type { Box } from '../../../chromium/pages/viewer-protocol.ts';
 import { $ } from './elements.ts';
 import type { Parts } from './parts.ts';
@@ -6,7 +6,7 @@ import { zoomer } from './zoom.ts';
 
 export type Screen = ReturnType<typeof picture>;
 
-/** How long the window keeps its size before the session is told. */
+/** How long the window keeps its size before it is sent to the session. */
 const RESIZED_MS = 200;
 
 /** `onDrawn` is called for each picture. */

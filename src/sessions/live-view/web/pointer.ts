@@ -1,4 +1,4 @@
-/** The viewer's mouse and fingers. Movements and scrolling are sent once a frame, and before whatever follows them. */
+/** The viewer's mouse and fingers. Movements and scrolling are sent once a frame, and before any other input. */
 import type { ViewerMessageOf } from '../../../chromium/pages/viewer-protocol.ts';
 import { $ } from './elements.ts';
 import { modifiersOf } from './keyboard.ts';

@@ -56,7 +56,7 @@ export function popups({
     if (focused) focus();
   }
 
-  /** Says what was chosen. The service does not confirm it: the page's next picture does. */
+  /** Sends the choice. The service does not confirm it: the page's next picture does. */
   function answer(message: Answer): void {
     if (id !== undefined) act({ ...message, id });
     close();

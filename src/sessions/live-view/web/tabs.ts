@@ -1,4 +1,4 @@
-/** The list of tabs, and the address of the one that is shown. */
+/** The list of tabs, and the address of the shown tab. */
 import type { TabInfo, ViewMessageOf } from '../../../chromium/pages/viewer-protocol.ts';
 import { $ } from './elements.ts';
 import type { Parts, Ui } from './parts.ts';
@@ -102,7 +102,7 @@ export function tabBar({
       else act({ type: 'history', to: name });
     },
 
-    /** A new connection follows, until it is told otherwise. */
+    /** A new connection follows, until it gets another command. */
     tellFollowing(): void {
       if (!follows()) send({ type: 'follow', on: false });
     },
