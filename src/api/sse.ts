@@ -44,7 +44,7 @@ export function eventStream(
 ): EventStream {
   const out = reply.raw;
   const end = () => void out.end();
-  const gone = new AbortController();
+  const closed = new AbortController();
   reply.hijack();
   for (const [name, value] of Object.entries(reply.getHeaders())) if (value !== undefined) out.setHeader(name, value);
   out.writeHead(200, {
@@ -65,7 +65,7 @@ export function eventStream(
   const left = () => {
     clearTimeout(beat);
     until?.removeEventListener('abort', end);
-    gone.abort();
+    closed.abort();
   };
   // No further `close` event comes for a reader that disconnected before this call.
   if (out.destroyed) left();
@@ -81,7 +81,7 @@ export function eventStream(
     sendFrame(`${name === undefined ? '' : `event: ${name}\n`}data: ${JSON.stringify(event)}\n\n`);
 
   async function sendFrame(frame: string): Promise<boolean> {
-    if (gone.signal.aborted || out.writableEnded) return false;
+    if (closed.signal.aborted || out.writableEnded) return false;
     if (write(frame)) return true;
     // A large frame that is not read counts like an answer that is not read.
     const share =
@@ -90,20 +90,20 @@ export function eventStream(
     await new Promise<void>((resolve) => {
       const done = () => {
         out.off('drain', done);
-        gone.signal.removeEventListener('abort', done);
+        closed.signal.removeEventListener('abort', done);
         resolve();
       };
       out.once('drain', done);
-      gone.signal.addEventListener('abort', done, { once: true });
+      closed.signal.addEventListener('abort', done, { once: true });
     });
     share?.close();
-    return !gone.signal.aborted;
+    return !closed.signal.aborted;
   }
 
   function comment(text: string) {
-    if (!gone.signal.aborted && !out.writableEnded) write(`: ${text}\n\n`);
+    if (!closed.signal.aborted && !out.writableEnded) write(`: ${text}\n\n`);
   }
 
   const sendJson = (json: string, id: number) => sendFrame(`id: ${id}\ndata: ${json}\n\n`);
-  return { send, sendJson, comment, end, closed: gone.signal };
+  return { send, sendJson, comment, end, closed: closed.signal };
 }

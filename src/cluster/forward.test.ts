@@ -138,9 +138,9 @@ test('a client that hangs up, in the middle of a request or of an answer, is dis
 });
 
 test('a body that stalls on its way to another node is a 408, and the other node sees the request aborted', async () => {
-  let gone!: () => void;
-  const aborted = new Promise<void>((resolve) => (gone = resolve));
-  const { url, headers, audited } = await twoNodes((request) => request.resume().once('error', gone), 1);
+  let resolveAborted!: () => void;
+  const aborted = new Promise<void>((resolve) => (resolveAborted = resolve));
+  const { url, headers, audited } = await twoNodes((request) => request.resume().once('error', resolveAborted), 1);
   const sending = httpRequest(`${url}/request`, { method: 'POST', headers: { ...headers, 'content-length': 1000 } });
   sending.on('error', () => {}).write('half');
   const [response] = (await once(sending, 'response')) as [IncomingMessage];

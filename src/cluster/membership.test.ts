@@ -102,7 +102,7 @@ test('a node that was declared dead ends the sessions that others settled before
   expect(back.ready()).toBeUndefined();
   await store.db.rows(sql`delete from nodes`);
   await back.refresh();
-  expect(await ids(), 'it is listed while it ends them: sessions that it creates meanwhile are its own').toEqual([
+  expect(await ids(), 'it is listed while it ends them: sessions that it creates at that time are its own').toEqual([
     'back',
   ]);
   const served = back.ready()!.then(() => steps.push('served'));

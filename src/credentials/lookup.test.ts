@@ -139,17 +139,19 @@ describe('a credential is found', () => {
     await add('vault', { priority: 1 });
     await add('connect', { priority: 2 });
     await add('own', { priority: 3 });
-    const who = async (credential: CredentialReference, domain?: string) =>
+    const providerOf = async (credential: CredentialReference, domain?: string) =>
       (await resolve(credential, domain)).values['username'];
-    expect(await who({ provider: 'own', auto: true })).toBe('own');
-    expect(await who({ auto: true })).toBe('vault');
+    expect(await providerOf({ provider: 'own', auto: true })).toBe('own');
+    expect(await providerOf({ auto: true })).toBe('vault');
     const first = await providers.idOf({ projectId }, 'vault');
     await providers.update(owner, first, { priority: 9 });
-    expect(await who({ auto: true })).toBe('connect');
-    expect(await who({ auto: true }, 'other.example')).toBe('vault');
+    expect(await providerOf({ auto: true })).toBe('connect');
+    expect(await providerOf({ auto: true }, 'other.example')).toBe('vault');
     await providers.update(owner, first, { enabled: false });
-    await expect(who({ auto: true }, 'other.example')).rejects.toMatchObject({ code: 'provider_item_not_found' });
-    await expect(who({ provider: 'vault', auto: true })).rejects.toThrow(/it is disabled/);
+    await expect(providerOf({ auto: true }, 'other.example')).rejects.toMatchObject({
+      code: 'provider_item_not_found',
+    });
+    await expect(providerOf({ provider: 'vault', auto: true })).rejects.toThrow(/it is disabled/);
   });
 
   test('in a list that is kept, until the provider changes', async () => {

@@ -36,13 +36,13 @@ function invocation(lines: number) {
 
 test('a reader that is slow makes the service read no more than a portion ahead', async () => {
   const { ofInvocation, read } = invocation(1000);
-  const gone = new AbortController();
-  const events = ofInvocation(readerUntil(gone.signal));
+  const left = new AbortController();
+  const events = ofInvocation(readerUntil(left.signal));
   for (let taken = 0; taken < 5; taken++) await events.next();
   expect(read()).toBe(10);
   for (let taken = 0; taken < 10; taken++) await events.next();
   expect(read()).toBe(20);
-  gone.abort();
+  left.abort();
   await events.return(undefined);
 });
 
@@ -62,24 +62,24 @@ test('all lines come before the end, which is the last event', async () => {
 
 test('reading ends when the reader disconnects', async () => {
   const { ofInvocation } = invocation(0);
-  const gone = new AbortController();
-  const events = ofInvocation(readerUntil(gone.signal));
+  const left = new AbortController();
+  const events = ofInvocation(readerUntil(left.signal));
   expect((await events.next()).value).toMatchObject({ event: 'invocation_state' });
   const next = events.next();
-  gone.abort();
+  left.abort();
   expect(await next).toMatchObject({ done: true });
 });
 
 test('many readers of a project look at the database together about as often as a few', async () => {
   const { ofInvocation, hub, looks } = invocation(0);
-  const gone = new AbortController();
+  const left = new AbortController();
   const waking = setInterval(() => hub.hear('log one'), 1);
   const readers = Array.from({ length: 100 }, async () => {
-    for await (const event of ofInvocation(readerUntil(gone.signal))) expect(event.event).toBe('invocation_state');
+    for await (const event of ofInvocation(readerUntil(left.signal))) expect(event.event).toBe('invocation_state');
   });
   await sleep(500);
   clearInterval(waking);
-  gone.abort();
+  left.abort();
   await Promise.all(readers);
   expect(looks()).toBeLessThan(300);
 });

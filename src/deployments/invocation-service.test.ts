@@ -76,10 +76,10 @@ test('an end with a lost notification is found when the connection to the databa
 
 test('a disconnected client is not waited for; its invocation stays in the queue', async () => {
   const { invoke } = service();
-  const gone = new AbortController();
-  const answer = invoke('proj', request, gone.signal);
+  const disconnected = new AbortController();
+  const answer = invoke('proj', request, disconnected.signal);
   await expect.poll(queued).toHaveLength(1);
-  gone.abort();
+  disconnected.abort();
   expect(await answer).toMatchObject({ status: 'queued' });
   expect(await queued()).toHaveLength(1);
 });

@@ -62,7 +62,7 @@ export function logStore(db: Db) {
           where updated_at < now() - make_interval(days => ${days}::integer) and status in ('running', 'stopped', 'failed')
             and log_bytes > 0 limit ${atOnce}) returning 1`,
       ];
-      for (const step of steps) for (let gone = atOnce; gone === atOnce;) gone = (await db.rows(step)).length;
+      for (const step of steps) for (let removed = atOnce; removed === atOnce;) removed = (await db.rows(step)).length;
     },
   };
 }

@@ -81,8 +81,7 @@ export function doorSockets({
     const { request, path, search, clientIp, sentOn, hungUp } = visitor;
     if ([...search.values()].some((value) => value.includes('\0')))
       throw errors.bad_request({ detail: 'The address has a NUL character (%00); no option takes one.' });
-    const who = sentOn ?? (await authenticate(request, search, clientIp, place));
-    const { caller, project } = who;
+    const { caller, project } = sentOn ?? (await authenticate(request, search, clientIp, place));
     if (!caller || !project) throw errors.unauthorized({ detail: 'The request has no key.' });
     const record = (status: number) => note(visitor, { caller, project }, status, performance.now() - started);
     try {

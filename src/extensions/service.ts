@@ -103,14 +103,14 @@ export function extensionService(deps: { db: Db; uploads: Uploads; storage: Proj
     async fromChromeStore(
       projectId: string,
       { url, os }: FromChromeStore,
-      gone: AbortSignal,
+      disconnected: AbortSignal,
     ): Promise<AsyncIterable<Buffer>> {
       const id = storeIdOf(url);
       if (!id)
         throw errors.invalid_input({
           detail: 'url is not the page of an extension; it takes https://chromewebstore.google.com/detail/<name>/<id>.',
         });
-      const sent = fetchCrx(storeUrl, id, os, AbortSignal.any([gone, AbortSignal.timeout(storeMs)]));
+      const sent = fetchCrx(storeUrl, id, os, AbortSignal.any([disconnected, AbortSignal.timeout(storeMs)]));
       const crx = await uploads.take(sent, storage.claim(projectId));
       try {
         const from = await zipIn(crx);

@@ -6,7 +6,7 @@ const MOST = 8;
 /** The same for all connections together: each costs 20 µs before its handling can be put off. */
 const MOST_IN_ALL = 500;
 
-/** Tells Node's parser that another protocol follows, so that it reads nothing more of this chunk. */
+/** Marks the rest as another protocol for Node's parser, which then reads nothing more of this chunk. */
 const STOP = 2;
 
 const waiting = new WeakMap<Socket, number>();

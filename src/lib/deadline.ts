@@ -2,8 +2,8 @@
 export class Overdue extends Error {
   override readonly name = 'Overdue';
 
-  constructor(who: string, ms: number, what = '') {
-    super(`${who} did not answer within ${ms / 1000} s${what && ` (${what})`}.`);
+  constructor(party: string, ms: number, what = '') {
+    super(`${party} did not answer within ${ms / 1000} s${what && ` (${what})`}.`);
   }
 }
 

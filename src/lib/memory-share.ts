@@ -2,7 +2,7 @@ import { memory, type ByteBudget, type Group } from './byte-budget.ts';
 
 /** The part of the memory budget for bytes of a peer that are kept whole. It grows as they arrive. */
 export interface MemoryShare {
-  /** Counts bytes that arrived. Resolves when there is room for more; until then nothing is to be read. Rejects when `gone` aborts. */
+  /** Counts bytes that arrived. Resolves when there is room for more; until then nothing is read. Rejects when `disconnected` aborts. */
   add(bytes: number): Promise<void>;
   /** All bytes have arrived: the rest of the work is done by this process. */
   whole(): void;
@@ -25,25 +25,25 @@ const LONGEST_WAIT_MS = 30_000;
 export function memoryShare(
   group: Group,
   end: () => void,
-  gone?: AbortSignal,
+  disconnected?: AbortSignal,
   budget: ByteBudget = memory,
 ): MemoryShare {
   const share = budget.share(group, 'sender', end);
   return {
     async add(bytes) {
-      gone?.throwIfAborted();
+      disconnected?.throwIfAborted();
       let leave: (() => void) | undefined;
       let late: NodeJS.Timeout | undefined;
       try {
         await new Promise<void>((resolve, reject) => {
           if (share.grow(bytes, resolve)) return resolve();
           late = setTimeout(() => reject(new NoRoom()), LONGEST_WAIT_MS);
-          leave = () => reject(gone!.reason as Error);
-          gone?.addEventListener('abort', leave, { once: true });
+          leave = () => reject(disconnected!.reason as Error);
+          disconnected?.addEventListener('abort', leave, { once: true });
         });
       } finally {
         clearTimeout(late);
-        if (leave) gone?.removeEventListener('abort', leave);
+        if (leave) disconnected?.removeEventListener('abort', leave);
       }
     },
     whole: () => share.hold(true),

@@ -90,7 +90,7 @@ test.each([
     },
   ],
   ['a rejection', fails],
-])('%s in a listener to an accepted socket is of the owner who took the socket', async (_what, listener) => {
+])('%s in a listener to an accepted socket belongs to the owner that accepted the socket', async (_what, listener) => {
   const accepted: Socket[] = [];
   const server = net.createServer((socket) => {
     accepted.push(socket);

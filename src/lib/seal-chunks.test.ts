@@ -39,7 +39,7 @@ describe('a sealed stream', () => {
     ['lacks one in the middle', without(1)],
     ['has two swapped', ([a, b, ...rest]) => [b!, a!, ...rest]],
     ['has one twice', ([a, ...rest]) => [a!, a!, ...rest]],
-    ['goes on after its end', (chunks) => [...chunks, chunks.at(-1)!]],
+    ['continues after its end', (chunks) => [...chunks, chunks.at(-1)!]],
     ['has a bit changed', ([a, ...rest]) => [Buffer.from(a!.map((byte, at) => (at === 9 ? byte ^ 1 : byte))), ...rest]],
   ])('that %s does not open', async (_, change) => {
     await expect(opened(change(await sealed(plain)))).rejects.toThrow(CannotOpen);

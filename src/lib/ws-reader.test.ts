@@ -75,7 +75,7 @@ const fine: [what: string, sends: Buffer[], says: string[]][] = [
     [125, 126, 65_535, 65_536].map((n) => frame('x'.repeat(n))),
     [125, 126, 65_535, 65_536].map((n) => `text ${'x'.repeat(n)}`),
   ],
-  ['a close, and what is behind it', [close(4000, 'κόσμε'), frame('x'), frame('', { rsv: 0x70 })], ['close 4000']],
+  ['a close with frames behind it', [close(4000, 'κόσμε'), frame('x'), frame('', { rsv: 0x70 })], ['close 4000']],
   ['a close that says nothing', [close()], ['close undefined']],
   ['a close within a message', [frame('a', { final: false }), close(1000)], ['close 1000']],
 ];

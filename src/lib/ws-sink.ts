@@ -75,7 +75,7 @@ export function serveWebSocket(
   let outgoingBytes = 0;
   /** A close was sent: nothing may follow it, and what arrives is not passed to the receiver any more. */
   let closing = false;
-  let gone = false;
+  let closed = false;
   /** What pauses the socket: the receiver, or the reader that has no room or waits for its next turn. */
   const held = { byReceiver: false, byReader: false };
   let unanswered: Buffer | undefined;
@@ -159,13 +159,13 @@ export function serveWebSocket(
   }
 
   function leave(): void {
-    if (gone) return;
-    gone = true;
+    if (closed) return;
+    closed = true;
     receiver.closed();
   }
 
-  function hold(who: keyof typeof held, still: boolean): void {
-    held[who] = still;
+  function hold(holder: keyof typeof held, still: boolean): void {
+    held[holder] = still;
     steer();
   }
 

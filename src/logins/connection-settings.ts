@@ -40,7 +40,7 @@ export function connectionConfiguring(options: ConfiguringOptions & { finding: F
 
   async function removeAll(id: string): Promise<boolean> {
     const flow = await newestFlow(id);
-    const gone = await db.transaction(async (tx) => {
+    const removed = await db.transaction(async (tx) => {
       // Before anything is removed: what a submit or the end of a login seals at this moment would be left behind.
       await inputStore(tx).lockAllOf(id);
       await connectionStore(tx).lock(id);
@@ -51,7 +51,7 @@ export function connectionConfiguring(options: ConfiguringOptions & { finding: F
       runner.cancel(flow.id);
       await runs.tell(id, flow.id, 'cancel');
     } else await runs.tell(id, '', 'state');
-    return gone;
+    return removed;
   }
 
   /** An item of a provider is typed only at sites that it names: said when a connection is made, rather than at its login. */

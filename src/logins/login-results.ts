@@ -119,8 +119,7 @@ export function loginKeeping(deps: {
 
     /**
      * Keeps what must not be lost, however the login ended: that a code is used, a second factor that the site has set up. What a person
-     * typed is kept after a success, if the connection says so; not if it was given another credential since: the values do not belong to
-     * that.
+     * typed is kept after a success, if the connection says so and still has the same credential.
      */
     async keep(
       { began, now }: { began: ConnectionRow; now: ConnectionRow },

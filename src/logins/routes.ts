@@ -231,11 +231,11 @@ function flowRoutes({ logins }: Room): FastifyPluginAsyncTypebox {
         },
       },
       async (request, reply) => {
-        const who = asking(request);
-        await logins.get(who, request.params.id); // refuses before the stream begins
+        const caller = asking(request);
+        await logins.get(caller, request.params.id); // refuses before the stream begins
         const stream = eventStream(reply);
         try {
-          for await (const state of logins.follow(who, request.params.id, stream.closed))
+          for await (const state of logins.follow(caller, request.params.id, stream.closed))
             if (!(await stream.send(request.invitee ? forInvitee(state) : state, state.event))) return;
         } catch (error) {
           const isRefusal = error instanceof ServiceError; // such as of the invitee of a replaced login

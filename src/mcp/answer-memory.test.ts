@@ -17,9 +17,9 @@ test('the answers that the messages of a request read are bounded together, and 
 });
 
 test('a request reads nothing more after its client hangs up', async () => {
-  const gone = new AbortController();
-  const { read, close } = answerMemory(memory.group(), gone.signal);
-  gone.abort(new Error('The client hung up.'));
+  const disconnected = new AbortController();
+  const { read, close } = answerMemory(memory.group(), disconnected.signal);
+  disconnected.abort(new Error('The client hung up.'));
   await expect(read(answer(1))).rejects.toThrow('The client hung up.');
   close();
 });

@@ -92,13 +92,13 @@ export function auditStore(db: Db) {
     },
 
     async removeOlderThan(days: number): Promise<number> {
-      let gone = 0;
-      for (let some = atOnce; some === atOnce; gone += some)
+      let removed = 0;
+      for (let some = atOnce; some === atOnce; removed += some)
         some = (
           await db.rows(sql`delete from audit_log where id in (select id from audit_log
             where timestamp < now() - make_interval(days => ${days}::integer) limit ${atOnce}) returning 1`)
         ).length;
-      return gone;
+      return removed;
     },
   };
 }

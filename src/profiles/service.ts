@@ -75,11 +75,11 @@ export function profileService({
     },
 
     /** The archive, or undefined when nothing was saved yet. A reader may stop early: nothing stays open. */
-    async download(projectId: string, idOrName: string, format: 'tar' | 'tar.zst', gone: AbortSignal) {
+    async download(projectId: string, idOrName: string, format: 'tar' | 'tar.zst', disconnected: AbortSignal) {
       const profile = await find(projectId, idOrName);
       if (profile.version_id === null) return undefined;
       const bytes = opened(profile, profile.version_id);
-      return format === 'tar' ? decompress(bytes, gone) : bytes;
+      return format === 'tar' ? decompress(bytes, disconnected) : bytes;
     },
 
     async versions(projectId: string, idOrName: string): Promise<ProfileVersion[]> {

@@ -33,9 +33,9 @@ const open = (ringSize?: number) =>
     ...(ringSize && { ringSize }),
   });
 
-async function stream(who = reader, from?: number) {
+async function stream(caller = reader, from?: number) {
   const over = new AbortController();
-  const frames = await service.read(who, from, over);
+  const frames = await service.read(caller, from, over);
   const next = async (): Promise<ProjectEvent | undefined> => {
     const { done, value } = await frames.next();
     if (done) return undefined;

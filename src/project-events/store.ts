@@ -55,13 +55,13 @@ export function projectEventStore(db: Db) {
     /** Removes events that are too old or too many, always the oldest positions, so the rest has no gaps. */
     async prune({ minutes = keepMinutes, most = keepMost } = {}): Promise<void> {
       await this.place();
-      for (let gone = atOnce; gone === atOnce;) {
+      for (let removed = atOnce; removed === atOnce;) {
         const rows = await db.rows(sql`with oldest as (
             select position, at from project_events where position is not null order by position limit ${atOnce})
           delete from project_events where position <= (select max(position) from oldest
             where at < now() - make_interval(mins => ${minutes}::integer) or position <= (select last - ${most}::bigint from event_clock))
           returning 1`);
-        gone = rows.length;
+        removed = rows.length;
       }
     },
   };

@@ -31,11 +31,11 @@ const known: Known = {
   },
 };
 
-const told = (changes: Partial<SessionRow>, here?: Known) =>
+const answerOf = (changes: Partial<SessionRow>, here?: Known) =>
   asSession({ ...row, ...changes }, { of: () => ({}) } as unknown as Addresses, 'key', here);
 
 test('the node that runs a session says what uses it, when it ends and which page is in front', () => {
-  expect(told({}, known)).toMatchObject({
+  expect(answerOf({}, known)).toMatchObject({
     state: 'live',
     node_id: 'node_a',
     usage: { uptime_ms: 12 },
@@ -46,18 +46,18 @@ test('the node that runs a session says what uses it, when it ends and which pag
 });
 
 test('standby is known where the session runs, and elsewhere by its row', () => {
-  expect(told({}, { ...known, standingBy: true }).state).toBe('standby');
-  expect(told({ awake_since: null }).state).toBe('standby');
-  expect(told({})).toMatchObject({ state: 'live', usage: { uptime_ms: 7 } });
-  expect(told({})).not.toHaveProperty('clients');
-  expect(told({ state: 'starting', awake_since: null }).state).toBe('starting');
+  expect(answerOf({}, { ...known, standingBy: true }).state).toBe('standby');
+  expect(answerOf({ awake_since: null }).state).toBe('standby');
+  expect(answerOf({})).toMatchObject({ state: 'live', usage: { uptime_ms: 7 } });
+  expect(answerOf({})).not.toHaveProperty('clients');
+  expect(answerOf({ state: 'starting', awake_since: null }).state).toBe('starting');
 });
 
 test('an ended session says why, and nothing of what it was doing', () => {
   const deleted_at = new Date();
-  expect(told({}, { ...known, ending: 'idle' })).toMatchObject({ state: 'stopping' });
-  expect(told({}, { ...known, ending: 'idle' })).not.toHaveProperty('active_page');
-  const ended = told({ state: 'failed', deleted_at, ended_reason: 'crashed', ended_detail: 'It crashed.' }, known);
+  expect(answerOf({}, { ...known, ending: 'idle' })).toMatchObject({ state: 'stopping' });
+  expect(answerOf({}, { ...known, ending: 'idle' })).not.toHaveProperty('active_page');
+  const ended = answerOf({ state: 'failed', deleted_at, ended_reason: 'crashed', ended_detail: 'It crashed.' }, known);
   expect(ended).toMatchObject({ state: 'failed', ended_reason: 'crashed', ended_detail: 'It crashed.' });
   expect(ended).not.toHaveProperty('clients');
 });

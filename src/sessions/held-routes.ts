@@ -86,9 +86,9 @@ export function heldSessions({
       using(request, reply, async (use) => {
         use.gone.throwIfAborted();
         takeStreamPlace(use.sessionId, reply);
-        const tell = await open(use);
+        const follow = await open(use);
         const events = eventStream(reply, commentHeartbeat, use.held.until);
-        await tell(events).finally(() => events.end());
+        await follow(events).finally(() => events.end());
       }),
 
     /**

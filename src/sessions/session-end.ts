@@ -60,12 +60,12 @@ export function sessionEnding({
     const lost = reason === 'crashed' || reason === 'did_not_start' || reason === 'fault';
     const profileId = savingEnds.has(reason) ? roster.saving.get(id) : undefined;
     // Before the row is written, so that the browser is killed at the same time, and also when the row cannot be written.
-    const gone = session.end(reason, { keep: profileId !== undefined });
+    const ended = session.end(reason, { keep: profileId !== undefined });
     const written = lost
       ? Promise.resolve(true)
       : store.apply(id, 'stop_requested', { reason, uptimeMs }).then(yes, no);
     const over = (async () => {
-      const [heard] = await Promise.all([written, gone]);
+      const [heard] = await Promise.all([written, ended]);
       if (profileId !== undefined) detail ??= await save(id, profileId);
       await browsers.remove(id);
       return heard;

@@ -287,7 +287,7 @@ export function serveSessionSockets(
     const { request, socket } = given;
     request.url = arrival.url;
     if ('elsewhere' in arrival) return nodes.splice(arrival.elsewhere, given, { ...from, ...arrival.passenger });
-    const left = toldOnce(arrival);
+    const left = leftOnce(arrival);
     socket.once('close', () => left(true));
     try {
       if (socket.destroyed || socket.readableEnded) throw errors.client_hung_up();
@@ -386,20 +386,20 @@ function begunOf(search: URLSearchParams): Begun | undefined {
 }
 const PROMPT = 'prompt.';
 
-function toldOnce(arrival: { left(how: { connected: boolean }): void }) {
-  let told = false;
+function leftOnce(arrival: { left(how: { connected: boolean }): void }) {
+  let called = false;
   return (connected: boolean) => {
-    if (!told) arrival.left({ connected });
-    told = true;
+    if (!called) arrival.left({ connected });
+    called = true;
   };
 }
 
 /** Aborts when the client disconnects. A connection that waits for its handshake has nothing to send, so its end is the client's. */
 function disconnected(socket: Duplex): AbortSignal {
   const controller = new AbortController();
-  const gone = () => controller.abort(errors.client_hung_up());
-  if (socket.destroyed || socket.readableEnded) gone();
-  else socket.once('end', gone).once('close', gone);
+  const abort = () => controller.abort(errors.client_hung_up());
+  if (socket.destroyed || socket.readableEnded) abort();
+  else socket.once('end', abort).once('close', abort);
   return controller.signal;
 }
 

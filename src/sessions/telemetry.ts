@@ -8,7 +8,7 @@ import type { Log } from '../lib/log.ts';
 import { needsBrowser, type Capture, type TelemetryEvent } from '../lib/telemetry.ts';
 import { nothing } from '../telemetry/capture.ts';
 import type { SessionJournal } from '../telemetry/service.ts';
-import * as tell from '../telemetry/service-events.ts';
+import * as serviceEvents from '../telemetry/service-events.ts';
 
 export type Collect = (options: CollectorOptions) => Collector;
 
@@ -62,10 +62,10 @@ export function sessionTelemetry({
     },
 
     tell: (event: TelemetryEvent) => journal.add(event),
-    crashed: (phase: tell.CrashPhase) => journal.add(tell.serviceCrashed('chromium', phase)),
+    crashed: (phase: serviceEvents.CrashPhase) => journal.add(serviceEvents.serviceCrashed('chromium', phase)),
 
     outOfMemory(report: OutOfMemory) {
-      for (const event of tell.oomKills(report)) journal.add(event);
+      for (const event of serviceEvents.oomKills(report)) journal.add(event);
     },
 
     /** Captures this from now on. One change at a time, so that the browser and the journal end up with the last one. */
@@ -99,7 +99,7 @@ export function sessionTelemetry({
       const viewer = newId();
       let messages = 0;
       let over = false;
-      journal.add(kind === 'cdp' ? tell.cdpConnect() : tell.liveViewConnect(viewer));
+      journal.add(kind === 'cdp' ? serviceEvents.cdpConnect() : serviceEvents.liveViewConnect(viewer));
       return {
         message: () => void messages++,
         over(code) {
@@ -108,8 +108,8 @@ export function sessionTelemetry({
           const durationMs = performance.now() - started;
           journal.add(
             kind === 'cdp'
-              ? tell.cdpDisconnect(durationMs, messages, code)
-              : tell.liveViewDisconnect(viewer, durationMs),
+              ? serviceEvents.cdpDisconnect(durationMs, messages, code)
+              : serviceEvents.liveViewDisconnect(viewer, durationMs),
           );
         },
       };

@@ -10,11 +10,11 @@ const atOnce = 1000;
  * locks many rows for long.
  */
 export async function forgetHistory(db: Db, days: number): Promise<number> {
-  let gone = 0;
+  let removed = 0;
   for (const step of steps(days)) {
-    for (let portion = atOnce; portion === atOnce; gone += portion) portion = (await db.rows(step)).length;
+    for (let portion = atOnce; portion === atOnce; removed += portion) portion = (await db.rows(step)).length;
   }
-  return gone;
+  return removed;
 }
 
 /** Referring tables come before the tables they refer to. */

@@ -16,10 +16,10 @@ export async function withStartLock<T>(file: string, seconds: number, work: () =
   holder.stdin.on('error', () => {});
   let complaint = '';
   holder.stderr.on('data', (chunk) => (complaint += String(chunk)));
-  const gone = once(holder, 'close').catch((error: unknown) => error);
+  const closed = once(holder, 'close').catch((error: unknown) => error);
   const held = once(holder.stdout, 'data').then(() => 'held' as const);
 
-  const outcome = await Promise.race([held, gone]);
+  const outcome = await Promise.race([held, closed]);
   // Without flock(1), as on macOS, PostgreSQL's own lock file still lets only one server run.
   const missing = errorCode(outcome) === 'ENOENT';
   if (outcome !== 'held' && !missing) {
@@ -33,6 +33,6 @@ export async function withStartLock<T>(file: string, seconds: number, work: () =
     return await work();
   } finally {
     holder.stdin.end();
-    await gone;
+    await closed;
   }
 }

@@ -81,10 +81,10 @@ describe('an acquire', () => {
 
 test('a reply names every category, and is read back as the same', () => {
   const capture = set('console', 'control');
-  const told = inReply(capture)!;
-  expect(Object.keys(told.browser)).toEqual([...telemetryCategories]);
-  expect(told.browser).toMatchObject({ console: on, control: on, network: off });
-  expect(captureOf(told)).toEqual(capture);
+  const reply = inReply(capture)!;
+  expect(Object.keys(reply.browser)).toEqual([...telemetryCategories]);
+  expect(reply.browser).toMatchObject({ console: on, control: on, network: off });
+  expect(captureOf(reply)).toEqual(capture);
   expect(captureOf(['console', 'control', 'of a newer version'])).toEqual(capture);
   expect(captureOf(null)).toEqual(nothing);
   expect(inReply(nothing)).toBeNull();

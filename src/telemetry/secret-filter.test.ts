@@ -46,7 +46,7 @@ test.each([
   expect(filter.full).toBe(true);
   expect(filter.clean('the-first-secret')).toBe('[redacted]');
   filter.add([{ password: 'another' }]);
-  const told = lineOf(
+  const line = lineOf(
     7,
     {
       ...event,
@@ -55,14 +55,14 @@ test.each([
     },
     filter,
   );
-  expect(JSON.parse(told!)).toEqual({ seq: 7, event: { ...event, truncated: true } });
+  expect(JSON.parse(line!)).toEqual({ seq: 7, event: { ...event, truncated: true } });
 });
 
 test('an event that is too large loses its data before it is searched, and then its secrets', () => {
   const filter = hiding('secret');
   const large = { ...event, source: { kind: 'cdp', metadata: { protocol: 'a secret' } } } as const;
-  const told = lineOf(7, { ...large, data: { text: 'x'.repeat(1_000_000) } }, filter);
-  expect(JSON.parse(told!).event).toEqual({
+  const line = lineOf(7, { ...large, data: { text: 'x'.repeat(1_000_000) } }, filter);
+  expect(JSON.parse(line!).event).toEqual({
     ...event,
     source: { kind: 'cdp', metadata: { protocol: 'a [redacted]' } },
     truncated: true,

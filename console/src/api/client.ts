@@ -17,10 +17,10 @@ export class ApiError extends Error {
 }
 
 function authHeaders(): Record<string, string> {
-  const who = identity();
+  const caller = identity();
   return {
-    ...(who ? { Authorization: `Bearer ${who.key}` } : {}),
-    ...(who?.project ? { 'X-Kernel-Project-Id': who.project } : {}),
+    ...(caller ? { Authorization: `Bearer ${caller.key}` } : {}),
+    ...(caller?.project ? { 'X-Kernel-Project-Id': caller.project } : {}),
   };
 }
 

@@ -57,8 +57,8 @@ export const useStreaming = () =>
 
 /** Follows `GET /events` while the tab is visible, and repeats the queries that an event concerns. Once for each tab. */
 export function useEvents(client: QueryClient): void {
-  const who = useIdentity();
-  useEffect(() => (who ? followWhileVisible(client) : undefined), [who, client]);
+  const identity = useIdentity();
+  useEffect(() => (identity ? followWhileVisible(client) : undefined), [identity, client]);
 }
 
 /** Browsers open at most six connections to a service for all tabs, so a hidden tab keeps none. It continues after the last event. */

@@ -28,11 +28,11 @@ export function useLive<T>(
   read: () => Promise<T>,
   { every = EVERY_MS, enabled = true }: { every?: number | false; enabled?: boolean } = {},
 ) {
-  const who = useIdentity();
+  const identity = useIdentity();
   const hasEvents = useStreaming() && keysWithEvents.has(String(key[0]));
   const pause = every !== false && hasEvents ? Math.max(every, EVERY_MS_WITH_EVENTS) : every;
   return useQuery<T, ApiError>({
-    queryKey: [who?.project ?? '', ...key],
+    queryKey: [identity?.project ?? '', ...key],
     queryFn: read,
     enabled,
     refetchInterval: ({ state }) => (state.error instanceof ApiError && state.error.status === 404 ? false : pause),

@@ -27,11 +27,11 @@ export interface Place {
 }
 
 export function Shell({ places }: { places: readonly Place[] }) {
-  const who = useIdentity();
+  const signedIn = useIdentity();
   useEffect(() => {
-    if (!who) queries.clear(); // data of one key is not shown to the next
-  }, [who]);
-  return who ? <Frame places={places} /> : <SignIn />;
+    if (!signedIn) queries.clear(); // data of one key is not shown to the next
+  }, [signedIn]);
+  return signedIn ? <Frame places={places} /> : <SignIn />;
 }
 
 function Frame({ places }: { places: readonly Place[] }) {
@@ -113,13 +113,13 @@ async function signOut() {
 }
 
 function ProjectSwitch() {
-  const who = useIdentity();
+  const signedIn = useIdentity();
   const projects = useLive(['projects'], () => ask(api.GET('/org/projects', { params: { query: { limit: 100 } } })), {
     every: 30_000,
   });
   const active = (projects.data ?? []).filter(({ status }) => status === 'active');
   if (active.length < 2) return null;
-  const chosen = who?.project ?? active.find(({ name }) => name === 'Default')?.id ?? active[0]?.id ?? null;
+  const chosen = signedIn?.project ?? active.find(({ name }) => name === 'Default')?.id ?? active[0]?.id ?? null;
   return (
     <Select
       aria-label="Project"
@@ -129,7 +129,7 @@ function ProjectSwitch() {
       value={chosen}
       allowDeselect={false}
       searchable
-      onChange={(project) => who && project && become({ ...who, project })}
+      onChange={(project) => signedIn && project && become({ ...signedIn, project })}
     />
   );
 }

@@ -133,14 +133,14 @@ export function openMapper({ toClient, toBrowser, log }: MapperPorts): Mapper {
     }
     const client = sessionId === undefined ? browser : sessions.get(sessionId);
     if (!client) return;
-    const gone = method === 'Target.detachedFromTarget' && sessions.get(String(params['sessionId']));
+    const detached = method === 'Target.detachedFromTarget' && sessions.get(String(params['sessionId']));
     // Otherwise commands that wait for a page's first script context would wait for ever: the mapper forgets them with the page.
-    if (gone) tell(gone, 'Runtime.executionContextsCleared', {});
-    tell(client, method, params);
-    if (gone) forget(gone);
+    if (detached) emit(detached, 'Runtime.executionContextsCleared', {});
+    emit(client, method, params);
+    if (detached) forget(detached);
     if (method === 'Page.downloadWillBegin' && !hasDownloads(client))
-      tell(browser, 'Browser.downloadWillBegin', params);
-    if (method === 'Page.downloadProgress' && !hasDownloads(client)) tell(browser, 'Browser.downloadProgress', params);
+      emit(browser, 'Browser.downloadWillBegin', params);
+    if (method === 'Page.downloadProgress' && !hasDownloads(client)) emit(browser, 'Browser.downloadProgress', params);
   }
 
   function sessionOf(targetId: string | undefined): CdpSession | undefined {
@@ -152,7 +152,7 @@ export function openMapper({ toClient, toBrowser, log }: MapperPorts): Mapper {
     return downloads.has(browserContextId) || (browserContextId === defaultContext && downloads.has(''));
   }
 
-  function tell(client: CdpSession, method: string, params: Record<string, unknown>): void {
+  function emit(client: CdpSession, method: string, params: Record<string, unknown>): void {
     dispatching = method;
     try {
       client.emit(method as keyof CdpEvents, params);
@@ -163,10 +163,10 @@ export function openMapper({ toClient, toBrowser, log }: MapperPorts): Mapper {
     }
   }
 
-  function forget(gone: CdpSession): void {
-    sessions.delete(gone.sessionId!);
-    gone.removeAllListeners();
-    pending.forget(gone);
+  function forget(detached: CdpSession): void {
+    sessions.delete(detached.sessionId!);
+    detached.removeAllListeners();
+    pending.forget(detached);
   }
 
   return {

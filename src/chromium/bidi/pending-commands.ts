@@ -73,9 +73,9 @@ export class PendingCommands {
   }
 
   /** The session is closed. */
-  forget(gone: object): void {
+  forget(detached: object): void {
     for (const [id, { client, resolve, reject, mayFail }] of this.#waiting) {
-      if (client !== gone) continue;
+      if (client !== detached) continue;
       this.#remove(id);
       if (mayFail) resolve({} as never);
       else reject(new MapperCloseError('Session closed.'));

@@ -65,8 +65,8 @@ test('a profile comes back as it was, without what Chromium makes again and with
   expect(readFileSync(at('Local State'), 'utf8')).toBe('state');
   expect(readFileSync(at('Default/Cookies'), 'utf8')).toBe('cookies');
   expect(readFileSync(at('Default/Sessions/Session_1'), 'utf8')).toBe('tabs');
-  const gone = ['Default/Cache', 'Default/Code Cache', 'SingletonLock', 'Default/link', 'root', 'pipe'];
-  expect(gone.filter((path) => lstatSync(at(path), { throwIfNoEntry: false }))).toEqual([]);
+  const removed = ['Default/Cache', 'Default/Code Cache', 'SingletonLock', 'Default/link', 'root', 'pipe'];
+  expect(removed.filter((path) => lstatSync(at(path), { throwIfNoEntry: false }))).toEqual([]);
   expect(lstatSync(at('.')).uid).toBe((await detectIsolation()).owner.uid);
   await unpacked(join(root, 'c'), from(archive), false);
   expect(existsSync(join(root, 'c/home/user-data/Default/Sessions'))).toBe(false);

@@ -128,7 +128,7 @@ export function localClient(attach: (sink: Sink) => Client, answerMs = ANSWER_MS
     if (typeof method === 'string') {
       if (!record(params)) return;
       const from = typeof sessionId === 'string' ? sessionId : undefined;
-      for (const listener of listeners.get(method) ?? []) tell(listener, params, from);
+      for (const listener of listeners.get(method) ?? []) notify(listener, params, from);
       return;
     }
     const command = typeof id === 'number' ? waiting.get(id) : undefined;
@@ -222,7 +222,7 @@ export function localClient(attach: (sink: Sink) => Client, answerMs = ANSWER_MS
   };
 }
 
-function tell(listener: CdpListener, params: Record<string, unknown>, sessionId: string | undefined): void {
+function notify(listener: CdpListener, params: Record<string, unknown>, sessionId: string | undefined): void {
   try {
     const done = listener(params, sessionId);
     if (done instanceof Promise) done.catch(() => {});

@@ -164,13 +164,13 @@ test('a client resumes a target only after the watcher has seen it', async () =>
   expect(resumed()).toEqual([OTHER, 'B'.repeat(32)]);
 });
 
-test.each(['client', 'watcher'] as const)('a paused target does not wait for a %s that left', async (who) => {
+test.each(['client', 'watcher'] as const)('a paused target does not wait for a %s that left', async (party) => {
   const { resumed, resume, watcherResumes, client, watcher } = await pausedForBoth();
-  if (who === 'client') watcherResumes();
+  if (party === 'client') watcherResumes();
   else resume();
-  if (who === 'client') client.closed();
+  if (party === 'client') client.closed();
   else watcher.close();
-  expect(resumed()).toEqual([who === 'client' ? 'B'.repeat(32) : OTHER]);
+  expect(resumed()).toEqual([party === 'client' ? 'B'.repeat(32) : OTHER]);
 });
 
 test('clients get no events about the watcher’s isolated worlds', async () => {

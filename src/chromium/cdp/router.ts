@@ -99,9 +99,9 @@ export function router(board: Switchboard, facts: NetworkFacts | undefined): (me
         const event = session && readTargetEvent(message);
         if (event?.sessionId !== undefined) board.adopt(event.sessionId, session!, event);
       } else if (head.toString('latin1', 0, DETACHED.length) === DETACHED) {
-        const gone = sessions.get(readTargetEvent(message)?.sessionId ?? '');
-        if (gone?.owner.root === gone && gone) endConnection(gone);
-        else if (gone && gone.owner === session?.owner) board.forget(gone);
+        const detached = sessions.get(readTargetEvent(message)?.sessionId ?? '');
+        if (detached?.owner.root === detached && detached) endConnection(detached);
+        else if (detached && detached.owner === session?.owner) board.forget(detached);
       }
     }
     const letter = head[METHOD_AT];

@@ -182,13 +182,13 @@ export function startGateway(server: Server, options: GatewayOptions): Gateway {
   async function tunnel(request: http.IncomingMessage, socket: Socket, head: Buffer, { ways, answers: no }: Route) {
     socket.on('error', ignore);
     const target = request.url ?? '';
-    const gone = new AbortController();
-    socket.once('close', () => gone.abort());
+    const disconnected = new AbortController();
+    socket.once('close', () => disconnected.abort());
     const asked = { host: '', port: 0 };
     try {
       const { host, port } = Object.assign(asked, parseAuthority(target));
       const down = wayDown(socket);
-      const upstream = await ways.open(host, port, { signal: gone.signal, onread: down });
+      const upstream = await ways.open(host, port, { signal: disconnected.signal, onread: down });
       down.resume = () => upstream.resume();
       socket.write('HTTP/1.1 200 Connection Established\r\n\r\n');
       if (down.head) socket.write(down.head);

@@ -13,8 +13,8 @@ export const isAllowed = (allow: Allow, origin: string): boolean => isWeb(origin
 
 export function mustAllow(allow: Allow, origin: string): void {
   if (isAllowed(allow, origin)) return;
-  const whose = isWeb(origin) ? `of ${origin}` : 'without a site of its own';
-  throw new FormsError('foreign', `The value is not for a document ${whose}.`, isWeb(origin) ? origin : undefined);
+  const owner = isWeb(origin) ? `of ${origin}` : 'without a site of its own';
+  throw new FormsError('foreign', `The value is not for a document ${owner}.`, isWeb(origin) ? origin : undefined);
 }
 
 /**

@@ -257,7 +257,7 @@ test('a viewer that leaves while the cast attaches leaves nothing', async () => 
 
 test.each<[string, (client: ReturnType<typeof fakeClient>) => unknown]>([
   ['its tab is closed', (client) => client.tell('Target.detachedFromTarget', { sessionId: 'S' })],
-  ['the browser is gone', (client) => client.die()],
+  ['the browser has exited', (client) => client.die()],
 ])('a cast ends when %s', async (_, end) => {
   fakeTime();
   const { casts, client, watchers, seats } = await joined(2);

@@ -130,7 +130,7 @@ describe('a text in the address bar', () => {
     ['javascript:alert(1)', undefined],
     ['file:///etc/passwd', undefined],
     ['  ', undefined],
-  ])('%j leads to %j', (text, url) => expect(destinationOf(text, engine)).toBe(url));
+  ])('%j opens %j', (text, url) => expect(destinationOf(text, engine)).toBe(url));
 
   it('is searched for only where there is a search engine', () =>
     expect(destinationOf('two words', '')).toBeUndefined());

@@ -40,7 +40,7 @@ export function viewerTabs(
 
   client.on('Target.targetCreated', isTargetNews, ({ targetInfo }) => news(targetInfo, true));
   client.on('Target.targetInfoChanged', isTargetNews, ({ targetInfo }) => news(targetInfo, false));
-  client.on('Target.targetDestroyed', isTargetGone, ({ targetId }) => gone(targetId));
+  client.on('Target.targetDestroyed', isTargetGone, ({ targetId }) => closed(targetId));
 
   async function discover(): Promise<void> {
     try {
@@ -71,7 +71,7 @@ export function viewerTabs(
     else if (isNew && discovered) void following.created(targetId);
   }
 
-  function gone(id: string): void {
+  function closed(id: string): void {
     if (!tabs.delete(id)) return;
     tellSoon();
     if (viewer.shown?.id !== id) return;

@@ -20,7 +20,7 @@ const SWAP = `
 test.each([
   ['of ordinary size', 1500],
   ['that is large', 3000],
-])('a directory %s is removed, and nothing that a session links to from within it meanwhile', async (_, size) => {
+])('a directory %s is removed, without the targets of links that a session creates in it', async (_, size) => {
   const dir = await mkdtemp(join(tmpdir(), 'corral-browsers-'));
   const others = join(dir, 'others');
   const extension = join(dir, 'session/extensions/x');

@@ -10,7 +10,7 @@ const other = { sessionId: 'other', parent: undefined } as Target;
 
 let patience: number;
 let asked: string[];
-let told: string[];
+let reported: string[];
 let answer: (body: string) => void;
 
 const client = {
@@ -22,11 +22,11 @@ const client = {
 
 let read: ReturnType<typeof bodies>;
 const want = (requestId: string, target = page, weight = 1000) =>
-  read({ target, requestId, bytes: 1, limit: 100, weight }, (body) => void told.push(`${requestId}: ${body}`));
+  read({ target, requestId, bytes: 1, limit: 100, weight }, (body) => void reported.push(`${requestId}: ${body}`));
 
 beforeEach(() => {
   vi.useFakeTimers();
-  [patience, asked, told] = [0, [], []];
+  [patience, asked, reported] = [0, [], []];
   read = bodies(client, () => patience);
 });
 afterEach(() => void vi.useRealTimers());
@@ -35,7 +35,7 @@ test('a body is read at once when its page has nothing else to do', async () => 
   want('a');
   expect(asked).toEqual(['a']);
   answer('text');
-  await expect.poll(() => told).toEqual(['a: text']);
+  await expect.poll(() => reported).toEqual(['a: text']);
 });
 
 test('bodies of a page that loads wait for it, and no longer than its patience', () => {
@@ -65,11 +65,11 @@ test('a response that waits when the capture ends is captured without a body, an
   patience = 3000;
   want('b', other);
   read.close();
-  expect(told).toEqual(['a: undefined', 'b: undefined']);
+  expect(reported).toEqual(['a: undefined', 'b: undefined']);
   answer('late');
   vi.advanceTimersByTime(3000);
   await Promise.resolve();
-  expect(told).toHaveLength(2);
+  expect(reported).toHaveLength(2);
   expect(asked).toEqual(['a']);
 });
 
@@ -77,7 +77,7 @@ test('a response of a page that closes is captured without a body', () => {
   patience = 3000;
   want('a');
   read.gone(page);
-  expect(told).toEqual(['a: undefined']);
+  expect(reported).toEqual(['a: undefined']);
   vi.advanceTimersByTime(3000);
   expect(asked).toEqual([]);
 });
@@ -85,14 +85,14 @@ test('a response of a page that closes is captured without a body', () => {
 test('a thousand responses of all pages wait for their body, or 4 MiB of them; more are captured without', () => {
   patience = 3000;
   for (let at = 0; at < 1010; at++) want(`${at}`, at % 2 === 0 ? page : other);
-  expect(told).toHaveLength(10);
+  expect(reported).toHaveLength(10);
   read.close();
-  expect(told).toHaveLength(1010);
+  expect(reported).toHaveLength(1010);
   for (let at = 0; at < 50; at++) want(`heavy ${at}`, page, 128 * 1024);
-  expect(told).toHaveLength(1010 + 50 - 32);
+  expect(reported).toHaveLength(1010 + 50 - 32);
   read.gone(page);
   want('next');
-  expect(told).toHaveLength(1010 + 50);
+  expect(reported).toHaveLength(1010 + 50);
 });
 
 test('responses of pages that close leave the event loop to others while they are captured', async () => {
@@ -101,8 +101,8 @@ test('responses of pages that close leave the event loop to others while they ar
   for (const [at, target] of frames.entries()) want(`${at}`, target);
   slowClock();
   for (const target of frames) read.gone(target);
-  expect(told.length).toBeLessThan(20);
+  expect(reported.length).toBeLessThan(20);
   await vi.runAllTimersAsync();
-  expect(told).toHaveLength(100);
+  expect(reported).toHaveLength(100);
   expect(asked).toEqual([]);
 });

@@ -20,7 +20,7 @@ type Kind = keyof typeof addresses;
 
 /** A page with one widget, at which these looks are taken, one after the other. The look after them gets no answer. */
 async function pageWith(kind: Kind, looks: Look[], { fresh = true, patienceMs = 120_000 } = {}) {
-  const told: NewEvent[] = [];
+  const events: NewEvent[] = [];
   const left = [...looks];
   const page = { url: 'https://shop.test/login?next=/', sessionId: 'S', fresh, navSeq: fresh ? 1 : 0 } as Target;
   const ask = async (_is: unknown, method: string) => {
@@ -30,12 +30,12 @@ async function pageWith(kind: Kind, looks: Look[], { fresh = true, patienceMs = 
     if (!next) return new Promise<never>(() => {});
     return { result: { value: { solved: false, focused: false, version: 'v2', ...next } } };
   };
-  const watch = { client: { ask }, emit: (one: NewEvent) => void told.push(one), world: 'w', captures: () => true };
+  const watch = { client: { ask }, emit: (one: NewEvent) => void events.push(one), world: 'w', captures: () => true };
   const captcha = captchaEvents(watch as unknown as Watch, { patienceMs });
   captcha.framed({ id: 'F', url: addresses[kind] }, page, 'P');
   // Each look takes two turns; what follows it is done in the next one.
   for (let turn = 0; turn < 2 * looks.length + 2; turn++) await setImmediate();
-  return { captcha, page, outcomes: () => told.map(({ data }) => data) };
+  return { captcha, page, outcomes: () => events.map(({ data }) => data) };
 }
 
 const result = (kind: string, status: string, more = {}) => ({

@@ -41,7 +41,7 @@ const of = (type: string, where: Data = {}): Data[] =>
     .filter((data) => Object.entries(where).every(([name, value]) => data[name] === value));
 
 /** The first event of this type with these fields, as soon as it is captured. A page of the previous test may still cause events, so name yours. */
-async function told(type: string, where: Data = {}): Promise<Data> {
+async function seen(type: string, where: Data = {}): Promise<Data> {
   await expect.poll(() => of(type, where), { message: `${type} ${JSON.stringify(where)}` }).not.toEqual([]);
   return of(type, where)[0]!;
 }
@@ -55,9 +55,9 @@ describe('a page', () => {
     const { targetId } = await client.page(url);
 
     const context = { ...here, url, target_id: targetId };
-    await told('page_navigation_settled', { url });
-    expect(await told('page_tab_opened')).toEqual({ target_id: targetId, target_type: 'page', url, title: '' });
-    expect(await told('page_navigation', { url })).toEqual({
+    await seen('page_navigation_settled', { url });
+    expect(await seen('page_tab_opened')).toEqual({ target_id: targetId, target_type: 'page', url, title: '' });
+    expect(await seen('page_navigation', { url })).toEqual({
       url,
       frame_id: targetId,
       loader_id: id,
@@ -65,9 +65,9 @@ describe('a page', () => {
       target_id: targetId,
       target_type: 'page',
     });
-    expect(await told('page_dom_content_loaded')).toEqual({ ...context, cdp_timestamp: expect.any(Number) });
-    expect(await told('page_load')).toEqual({ ...context, cdp_timestamp: expect.any(Number) });
-    expect(await told('page_lcp')).toEqual({
+    expect(await seen('page_dom_content_loaded')).toEqual({ ...context, cdp_timestamp: expect.any(Number) });
+    expect(await seen('page_load')).toEqual({ ...context, cdp_timestamp: expect.any(Number) });
+    expect(await seen('page_lcp')).toEqual({
       ...context,
       source_frame_id: targetId,
       time: expect.any(Number),
@@ -79,11 +79,11 @@ describe('a page', () => {
         render_time: expect.any(Number),
       },
     });
-    expect(await told('page_layout_settled', { url })).toEqual(context);
-    expect(await told('page_navigation_settled', { url })).toEqual(context);
-    expect(await told('network_idle', { url })).toEqual(context);
+    expect(await seen('page_layout_settled', { url })).toEqual(context);
+    expect(await seen('page_navigation_settled', { url })).toEqual(context);
+    expect(await seen('network_idle', { url })).toEqual(context);
 
-    expect(await told('network_request', { url })).toMatchObject({
+    expect(await seen('network_request', { url })).toMatchObject({
       ...context,
       nav_seq: 0,
       method: 'GET',
@@ -93,9 +93,9 @@ describe('a page', () => {
       initiator_type: 'other',
       is_redirect: false,
     });
-    expect(await told('network_response', { url })).toMatchObject({
+    expect(await seen('network_response', { url })).toMatchObject({
       ...context,
-      request_id: (await told('network_request', { url }))['request_id'],
+      request_id: (await seen('network_request', { url }))['request_id'],
       method: 'GET',
       status: 200,
       status_text: 'OK',
@@ -109,7 +109,7 @@ describe('a page', () => {
 
   test('reports layout shifts', async () => {
     const { targetId } = await client.page(`${site.url}/shift`);
-    expect(await told('page_layout_shift')).toEqual({
+    expect(await seen('page_layout_shift')).toEqual({
       ...here,
       url: `${site.url}/shift`,
       source_frame_id: targetId,
@@ -122,7 +122,7 @@ describe('a page', () => {
 
   test('is shown in a picture', async () => {
     const { targetId } = await client.page(`${site.url}/form`);
-    const { png } = await told('monitor_screenshot');
+    const { png } = await seen('monitor_screenshot');
     expect(Buffer.from(String(png), 'base64').subarray(1, 4).toString()).toBe('PNG');
     await client.result('Target.closeTarget', { targetId });
   });
@@ -131,28 +131,28 @@ describe('a page', () => {
 describe('the console', () => {
   test('reports its calls and uncaught exceptions', async () => {
     const { targetId, sessionId } = await client.page(`${site.url}/`);
-    await told('page_load', { url: `${site.url}/` });
+    await seen('page_load', { url: `${site.url}/` });
     await client.evaluate(
       `console.warn('one', 2, { three: [4] }); console.error('five'); setTimeout(function six() { throw new TypeError('seven') }), 1`,
       sessionId,
     );
     const context = { ...here, url: `${site.url}/` };
     const stack = { callFrames: expect.arrayContaining([expect.objectContaining({ lineNumber: 0 })]) };
-    expect(await told('console_log', { level: 'warning' })).toEqual({
+    expect(await seen('console_log', { level: 'warning' })).toEqual({
       ...context,
       level: 'warning',
       text: 'one',
       args: ['one', '2', '{three: Array(1)}'],
       stack_trace: stack,
     });
-    expect(await told('console_error', { level: 'error' })).toEqual({
+    expect(await seen('console_error', { level: 'error' })).toEqual({
       ...context,
       level: 'error',
       text: 'five',
       args: ['five'],
       stack_trace: stack,
     });
-    expect(await told('console_error', { text: 'Uncaught TypeError: seven' })).toMatchObject({
+    expect(await seen('console_error', { text: 'Uncaught TypeError: seven' })).toMatchObject({
       ...context,
       line: 0,
       column: expect.any(Number),
@@ -165,7 +165,7 @@ describe('the console', () => {
 describe('the network', () => {
   test('reports redirects, failures and bodies, and no secrets', async () => {
     const { targetId, sessionId } = await client.page(`${site.url}/`);
-    await told('page_load', { url: `${site.url}/` });
+    await seen('page_load', { url: `${site.url}/` });
     await client.evaluate(
       `Promise.all([
         fetch('/redirect', { headers: { Authorization: 'Bearer planted-header' } }),
@@ -178,23 +178,23 @@ describe('the network', () => {
       sessionId,
     );
     const text = `${site.url}/text`;
-    expect(await told('network_request', { url: `${site.url}/redirect` })).toMatchObject({
+    expect(await seen('network_request', { url: `${site.url}/redirect` })).toMatchObject({
       headers: { Authorization: '[redacted]' },
       is_redirect: false,
     });
-    expect(await told('network_response', { url: `${site.url}/redirect` })).toMatchObject({ status: 302 });
-    expect(await told('network_request', { url: text })).toMatchObject({
+    expect(await seen('network_response', { url: `${site.url}/redirect` })).toMatchObject({ status: 302 });
+    expect(await seen('network_request', { url: text })).toMatchObject({
       is_redirect: true,
       redirect_url: `${site.url}/redirect`,
     });
-    expect(await told('network_response', { url: text })).toMatchObject({ body: 'y'.repeat(4096) });
-    expect((await told('network_response', { url: `${site.url}/json` }))['body']).toHaveLength(8192);
-    expect(await told('network_response', { url: `${site.url}/binary` })).not.toHaveProperty('body');
-    expect(await told('network_request', { url: `${site.url}/posted` })).toMatchObject({
+    expect(await seen('network_response', { url: text })).toMatchObject({ body: 'y'.repeat(4096) });
+    expect((await seen('network_response', { url: `${site.url}/json` }))['body']).toHaveLength(8192);
+    expect(await seen('network_response', { url: `${site.url}/binary` })).not.toHaveProperty('body');
+    expect(await seen('network_request', { url: `${site.url}/posted` })).toMatchObject({
       method: 'POST',
       post_data: '{"user":"me","password":"[redacted]"}',
     });
-    expect(await told('network_loading_failed', { url: 'http://127.0.0.1:1/' })).toMatchObject({
+    expect(await seen('network_loading_failed', { url: 'http://127.0.0.1:1/' })).toMatchObject({
       ...here,
       request_id: expect.any(String),
       error_text: expect.stringMatching(/^net::ERR_/),
@@ -209,25 +209,25 @@ describe('the network', () => {
 describe('every target is observed from its start', () => {
   test('a popup', async () => {
     const { targetId, sessionId } = await client.page(`${site.url}/`);
-    await told('page_load', { url: `${site.url}/` });
+    await seen('page_load', { url: `${site.url}/` });
     await client.evaluate(`window.open('/popup'), 1`, sessionId);
     const url = `${site.url}/popup`;
-    expect(await told('page_tab_opened', { url })).toMatchObject({ opener_id: targetId });
-    await told('network_request', { url });
-    await told('network_response', { url });
-    await told('console_log', { text: 'popup says', url });
+    expect(await seen('page_tab_opened', { url })).toMatchObject({ opener_id: targetId });
+    await seen('network_request', { url });
+    await seen('network_response', { url });
+    await seen('console_log', { text: 'popup says', url });
     await client.result('Target.closeTarget', { targetId });
   });
 
   test('a dedicated worker and a service worker', async () => {
     const { targetId, sessionId } = await client.page(`${site.url}/`);
-    await told('page_load', { url: `${site.url}/` });
+    await seen('page_load', { url: `${site.url}/` });
     await client.evaluate(
       `new Promise((done) => (new Worker('/worker.js').onmessage = done))
         .then(() => navigator.serviceWorker.register('/service-worker.js')).then(() => 1)`,
       sessionId,
     );
-    expect(await told('console_log', { text: 'worker says' })).toMatchObject({
+    expect(await seen('console_log', { text: 'worker says' })).toMatchObject({
       target_type: 'other',
       url: `${site.url}/worker.js`,
     });
@@ -236,11 +236,11 @@ describe('every target is observed from its start', () => {
       event: 'Runtime.consoleAPICalled',
       metadata: { target_type: 'worker' },
     });
-    expect(await told('network_response', { url: `${site.url}/from-worker` })).toMatchObject({
+    expect(await seen('network_response', { url: `${site.url}/from-worker` })).toMatchObject({
       body: 'for the worker',
     });
-    expect(await told('console_log', { text: 'service worker says' })).toMatchObject({ target_type: 'service_worker' });
-    expect(await told('network_response', { url: `${site.url}/from-service-worker` })).toMatchObject({
+    expect(await seen('console_log', { text: 'service worker says' })).toMatchObject({ target_type: 'service_worker' });
+    expect(await seen('network_response', { url: `${site.url}/from-service-worker` })).toMatchObject({
       target_type: 'service_worker',
       body: 'for the service worker',
     });
@@ -250,20 +250,20 @@ describe('every target is observed from its start', () => {
   test('a frame of another site', async () => {
     const url = `${site.otherUrl}/frame`;
     const { targetId } = await client.page(`${site.url}/embeds?url=${encodeURIComponent(url)}`);
-    const said = await told('console_log', { text: 'frame says' });
+    const said = await seen('console_log', { text: 'frame says' });
     expect(said).toMatchObject({ url, target_type: 'other', target_id: said['frame_id'] });
     expect(said['target_id']).not.toBe(targetId);
-    expect(await told('page_navigation', { url })).toMatchObject({ parent_frame_id: targetId });
-    expect(await told('network_response', { url })).toMatchObject({ status: 200 });
+    expect(await seen('page_navigation', { url })).toMatchObject({ parent_frame_id: targetId });
+    expect(await seen('network_response', { url })).toMatchObject({ status: 200 });
     await client.result('Target.closeTarget', { targetId });
   });
 
   test('a page that is closed while it loads', async () => {
     const url = `${site.url}/endless`;
     const { targetId } = await client.page(url);
-    await told('page_navigation', { url });
+    await seen('page_navigation', { url });
     await client.result('Target.closeTarget', { targetId });
-    expect(await told('network_loading_failed', { url })).toMatchObject({
+    expect(await seen('network_loading_failed', { url })).toMatchObject({
       error_text: 'net::ERR_ABORTED',
       canceled: true,
       resource_type: 'Document',
@@ -275,7 +275,7 @@ describe('interactions', () => {
   test('are captured, but no key and no text of secret fields', async () => {
     const url = `${site.url}/form`;
     const { targetId, sessionId } = await client.page(url);
-    await told('page_load', { url });
+    await seen('page_load', { url });
     const click = async (selector: string) => {
       const box = `(({ x, y, width, height }) => [x + width / 2, y + height / 2])(document.querySelector('${selector}').getBoundingClientRect())`;
       const [x, y] = (await client.evaluate(box, sessionId)) as [number, number];
@@ -307,14 +307,14 @@ describe('interactions', () => {
 
     const context = { ...here, url };
     const position = { x: expect.any(Number), y: expect.any(Number) };
-    expect(await told('interaction_click', { tag: 'BUTTON' })).toEqual({
+    expect(await seen('interaction_click', { tag: 'BUTTON' })).toEqual({
       ...context,
       ...position,
       selector: 'button#go',
       tag: 'BUTTON',
       text: 'Go now',
     });
-    expect(await told('interaction_scroll_settled')).toEqual({
+    expect(await seen('interaction_scroll_settled')).toEqual({
       ...context,
       from_x: 0,
       from_y: 0,
@@ -347,7 +347,7 @@ describe('captchas', () => {
   async function pageWithWidget(address: string) {
     const path = `/captcha/${++count}`;
     const page = await client.page(site.url + path);
-    await told('page_load', { url: site.url + path });
+    await seen('page_load', { url: site.url + path });
     await client.result('Fetch.enable', { patterns: [{ urlPattern: 'https://*' }] }, page.sessionId);
     const body = Buffer.from(widget).toString('base64');
     const answer = (message: Buffer) => {
@@ -383,7 +383,7 @@ describe('captchas', () => {
   ])('a %s widget that got an answer was solved; the answer is not captured', async (kind, address, field) => {
     const { targetId, sessionId, path } = await pageWithWidget(address);
     await client.evaluate(`document.querySelector('${field}').value = 'planted-token', 1`, sessionId);
-    expect(await told('captcha_solve_result', { website_path: path })).toEqual(outcome(path, kind, 'success'));
+    expect(await seen('captcha_solve_result', { website_path: path })).toEqual(outcome(path, kind, 'success'));
     expect(JSON.stringify(events)).not.toContain('planted');
     await client.result('Target.closeTarget', { targetId });
   });
@@ -444,7 +444,7 @@ describe('the other clients', () => {
 
   test('a client that holds new targets back still does, and sees no worlds of the collector', async () => {
     const { targetId, sessionId } = await client.page(`${site.url}/`);
-    await told('page_load', { url: `${site.url}/` });
+    await seen('page_load', { url: `${site.url}/` });
     const holder = await RawClient.open(server.endpoint);
     onTestFinished(() => holder.close());
     await holder.result('Target.setAutoAttach', { autoAttach: true, waitForDebuggerOnStart: true, flatten: true });
@@ -459,7 +459,7 @@ describe('the other clients', () => {
     await holder.result('Page.addScriptToEvaluateOnNewDocument', { source: 'window.early = "early"' }, popup);
     await holder.result('Runtime.enable', {}, popup);
     await holder.result('Runtime.runIfWaitingForDebugger', {}, popup);
-    expect(await told('console_log', { text: 'popup says' })).toMatchObject({ args: ['popup says', 'early'] });
+    expect(await seen('console_log', { text: 'popup says' })).toMatchObject({ args: ['popup says', 'early'] });
     expect(
       holder.events('Runtime.executionContextCreated').map(({ params }) => (params!['context'] as Data)['name']),
     ).not.toContain(server.mux.hiddenWorld);
@@ -468,7 +468,7 @@ describe('the other clients', () => {
 
   test('dialogs close as without the collector', async () => {
     const { targetId, sessionId } = await client.page(`${site.url}/`);
-    await told('page_load', { url: `${site.url}/` });
+    await seen('page_load', { url: `${site.url}/` });
     expect(await client.evaluate('[confirm("?"), prompt("?"), alert("!")].join()', sessionId)).toBe('false,,');
     await client.result('Target.closeTarget', { targetId });
   });
@@ -478,22 +478,22 @@ describe('the collector', () => {
   test('continues in the next browser, and reports it', async () => {
     collector.browserGone();
     await collector.browserBack(server.mux);
-    expect(await told('monitor_disconnected')).toEqual({ reason: 'chrome_restarted' });
-    expect(await told('monitor_reconnected')).toEqual({ reconnect_duration_ms: expect.any(Number) });
+    expect(await seen('monitor_disconnected')).toEqual({ reason: 'chrome_restarted' });
+    expect(await seen('monitor_reconnected')).toEqual({ reconnect_duration_ms: expect.any(Number) });
     const { targetId } = await client.page(`${site.url}/popup`);
-    await told('console_log', { text: 'popup says' });
+    await seen('console_log', { text: 'popup says' });
     await client.result('Target.closeTarget', { targetId });
   });
 
   test('reports only the chosen categories, from the change on', async () => {
     const { targetId, sessionId } = await client.page(`${site.url}/`);
-    await told('page_load', { url: `${site.url}/` });
+    await seen('page_load', { url: `${site.url}/` });
     await collector.change(new Set(['network'] as const));
     await client.evaluate(`console.log('not told'), fetch('/text').then(() => 1)`, sessionId);
-    await told('network_response', { url: `${site.url}/text` });
+    await seen('network_response', { url: `${site.url}/text` });
     await collector.change(everything);
     await client.evaluate(`console.log('told again')`, sessionId);
-    await told('console_log', { text: 'told again' });
+    await seen('console_log', { text: 'told again' });
     expect(of('console_log', { text: 'not told' })).toEqual([]);
     await client.result('Target.closeTarget', { targetId });
   });

@@ -42,11 +42,11 @@ export function collect({ mux: first, capture: initial, sink, log }: CollectorOp
   /** Changes are made one after the other. */
   let line: Promise<void> = Promise.resolve();
 
-  const emit = (told: NewEvent) => {
-    if (!over) sink.add(eventOf(told, Date.now()));
+  const emit = (event: NewEvent) => {
+    if (!over) sink.add(eventOf(event, Date.now()));
   };
-  const draft = (told: NewEvent) => {
-    const finish = sink.draft(eventOf(told, Date.now()));
+  const draft = (event: NewEvent) => {
+    const finish = sink.draft(eventOf(event, Date.now()));
     return (whole?: NewEvent) => finish(whole && eventOf(whole, Date.now()));
   };
   const monitor = (event: NewEvent) => {

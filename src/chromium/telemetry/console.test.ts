@@ -9,16 +9,16 @@ type Listener = (params: unknown, sessionId: string) => void;
 /** A page with captured console calls. */
 function page() {
   const listeners = new Map<string, Listener>();
-  const told: NewEvent[] = [];
+  const events: NewEvent[] = [];
   const target = { sessionId: 'S', targetId: 'T', type: 'page', url: '', frames: new Map(), contexts: new Map() };
   consoleEvents({
     client: { on: (event: string, _is: unknown, listener: Listener) => listeners.set(event, listener) },
     targets: { get: () => ({ ...target, consoleIsLive: true }) as unknown as Target },
-    emit: (one: NewEvent) => void told.push(one),
+    emit: (one: NewEvent) => void events.push(one),
     captures: () => true,
   } as unknown as Watch);
   return {
-    told,
+    events,
     call: (params: object) => listeners.get('Runtime.consoleAPICalled')!({ type: 'log', args: [], ...params }, 'S'),
   };
 }
@@ -32,21 +32,21 @@ function allOf(name: string, value: unknown): string[] {
 }
 
 test('the addresses of a stack are captured up to 32 KiB together', () => {
-  const { told, call } = page();
+  const { events, call } = page();
   const url = `http://a.test/?${'a=1&'.repeat(4000)}`;
   const callFrames = Array.from({ length: 50 }, () => ({ functionName: 'f', scriptId: '1', url, lineNumber: 1 }));
   const nested = (depth: number): object => ({ callFrames, ...(depth > 0 && { parent: nested(depth - 1) }) });
   call({ stackTrace: nested(4) });
-  const urls = allOf('url', (told[0]!.data as EventData<'console_log'>).stack_trace);
+  const urls = allOf('url', (events[0]!.data as EventData<'console_log'>).stack_trace);
   expect(urls).toHaveLength(250);
   expect(urls[0]).toBe(url);
   expect(urls.join('').length).toBeLessThan(33 * 1024);
 });
 
 test('the arguments of a call are captured up to 128 KiB together', () => {
-  const { told, call } = page();
+  const { events, call } = page();
   call({ args: Array.from({ length: 60 }, () => ({ type: 'string', value: 'x'.repeat(8000) })) });
-  const args = (told[0]!.data as EventData<'console_log'>).args!;
+  const args = (events[0]!.data as EventData<'console_log'>).args!;
   expect(args).toHaveLength(50);
   expect(args[0]).toBe('x'.repeat(8000));
   expect(args.join('').length).toBeLessThan(129 * 1024);

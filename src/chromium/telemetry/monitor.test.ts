@@ -32,23 +32,23 @@ function collected(...capture: TelemetryCategory[]) {
     sink: intoList(events),
     log: silent,
   });
-  return { collector, told: () => events.map(({ category, type, data }) => ({ category, type, data })) };
+  return { collector, reported: () => events.map(({ category, type, data }) => ({ category, type, data })) };
 }
 
 test('a capture that the browser refuses is reported', async () => {
-  const { collector, told } = collected('console');
+  const { collector, reported } = collected('console');
   await collector.ready;
-  expect(told()).toEqual([
+  expect(reported()).toEqual([
     { category: 'monitor', type: 'monitor_init_failed', data: { step: 'Target.setAutoAttach' } },
   ]);
   await collector.close();
 });
 
 test('a browser that is not replaced is reported', async () => {
-  const { collector, told } = collected('captcha');
+  const { collector, reported } = collected('captcha');
   collector.browserGone();
   collector.browserLost();
-  expect(told()).toEqual([
+  expect(reported()).toEqual([
     { category: 'monitor', type: 'monitor_disconnected', data: { reason: 'chrome_restarted' } },
     { category: 'monitor', type: 'monitor_reconnect_failed', data: { reason: 'reconnect_exhausted' } },
   ]);
@@ -56,17 +56,17 @@ test('a browser that is not replaced is reported', async () => {
 });
 
 test('categories that do not come from the browser make no client and no events', async () => {
-  const { collector, told } = collected('control', 'connection', 'system');
+  const { collector, reported } = collected('control', 'connection', 'system');
   await collector.ready;
   collector.browserGone();
   await collector.browserBack(refusingBrowser());
-  expect(told()).toEqual([]);
+  expect(reported()).toEqual([]);
   await collector.close();
 });
 
 test('nothing is captured after the end', async () => {
-  const { collector, told } = collected('console');
+  const { collector, reported } = collected('console');
   await collector.close();
   collector.browserGone();
-  expect(told()).toEqual([]);
+  expect(reported()).toEqual([]);
 });

@@ -62,20 +62,20 @@ function pages() {
   const known = new Map(
     [a, page('B'), page('F', { type: 'iframe', parent: a, root: a })].map((one) => [one.sessionId, one]),
   );
-  const told: NewEvent[] = [];
+  const events: NewEvent[] = [];
   const watch = {
     client,
     targets: { get: (sessionId: string) => known.get(sessionId), all: () => known.values() },
-    emit: (one: NewEvent) => void told.push(one),
+    emit: (one: NewEvent) => void events.push(one),
     draft: () => () => {},
     captures: () => true,
   };
   const network = networkEvents(watch as unknown as Watch, undefined);
   const idle = () => {
     vi.advanceTimersByTime(1000);
-    return told.filter(({ type }) => type === 'network_idle').map(({ target }) => target?.sessionId);
+    return events.filter(({ type }) => type === 'network_idle').map(({ target }) => target?.sessionId);
   };
-  return { say, looks, network, known, idle, told };
+  return { say, looks, network, known, idle, events };
 }
 
 const finished = (requestId: string) => ({ requestId, timestamp: 2, encodedDataLength: 0 });
@@ -91,7 +91,7 @@ test('an event of one page does not go through the requests of another page', ()
 });
 
 test('a page is idle when its requests and those of its frames have ended, moved away or been forgotten', () => {
-  const { say, idle, network, known, told } = pages();
+  const { say, idle, network, known, events } = pages();
   const moving = 'M'.repeat(32);
   say('Network.requestWillBeSent', request('a'), 'A');
   say('Network.requestWillBeSent', request('f'), 'F');
@@ -103,7 +103,7 @@ test('a page is idle when its requests and those of its frames have ended, moved
   expect(idle()).toEqual([]);
   known.get('F')!.gone = true;
   network.gone(known.get('F')!);
-  expect(told.at(-1)).toMatchObject({ type: 'network_loading_failed', data: { request_id: 'f' } });
+  expect(events.at(-1)).toMatchObject({ type: 'network_loading_failed', data: { request_id: 'f' } });
   expect(idle()).toEqual(['A']);
   say('Network.requestWillBeSent', request('left', 'earlier'), 'A');
   network.navigated(known.get('A')!, 'L');
@@ -116,9 +116,9 @@ test('a page is idle when its requests and those of its frames have ended, moved
 });
 
 test('a page that closes with many requests leaves the event loop to others while their failures are captured', async () => {
-  const { say, network, known, told } = pages();
+  const { say, network, known, events } = pages();
   for (let at = 0; at < 200; at++) say('Network.requestWillBeSent', request(`a${at}`), 'A');
-  const failures = () => told.filter(({ type }) => type === 'network_loading_failed').length;
+  const failures = () => events.filter(({ type }) => type === 'network_loading_failed').length;
   slowClock();
   known.get('A')!.gone = true;
   network.gone(known.get('A')!);
@@ -128,12 +128,12 @@ test('a page that closes with many requests leaves the event loop to others whil
 });
 
 test('of open requests, the oldest beyond 16 MiB are forgotten', () => {
-  const { say, told } = pages();
+  const { say, events } = pages();
   const long = { url: `http://a.test/${'x'.repeat(2e6)}`, method: 'GET', headers: {} };
   for (let at = 0; at < 1200; at++) say('Network.requestWillBeSent', { ...request(`a${at}`), request: long }, 'A');
   const fail = (requestId: string) => {
     say('Network.loadingFailed', { requestId, timestamp: 2, type: 'Fetch', errorText: 'net::ERR_FAILED' }, 'A');
-    return (told.at(-1)!.data as EventContext).url;
+    return (events.at(-1)!.data as EventContext).url;
   };
   expect(fail('a0')).toBeUndefined();
   expect(fail('a1199')).toMatch(/^http:/);
@@ -151,8 +151,8 @@ test('of open requests, the oldest beyond 16 MiB are forgotten', () => {
 test('frames and targets keep only the captured part of addresses and titles', () => {
   const { client, say } = browser();
   const mux = { attachLocal: () => client, hiddenWorld: 'w', proxy: undefined } as unknown as Mux;
-  const told: NewEvent[] = [];
-  const watch = watchBrowser(mux, { emit: (one) => void told.push(one), draft: () => () => {} });
+  const events: NewEvent[] = [];
+  const watch = watchBrowser(mux, { emit: (one) => void events.push(one), draft: () => () => {} });
   onTestFinished(() => watch.close());
   void watch.change(new Set(['page', 'console'] as const));
   const url = `http://me:secret@a.test/?password=secret&x=${'x'.repeat(2e6)}`;
@@ -160,7 +160,7 @@ test('frames and targets keep only the captured part of addresses and titles', (
   say('Target.attachedToTarget', { sessionId: 'S', targetInfo, waitingForDebugger: true });
   const fired = () => {
     say('Page.loadEventFired', { timestamp: 1 }, 'S');
-    return (told.at(-1)!.data as EventContext).url!;
+    return (events.at(-1)!.data as EventContext).url!;
   };
   const kept = [fired()];
   say('Page.frameNavigated', { frame: { id: 'T', loaderId: 'L', url } }, 'S');
@@ -178,7 +178,7 @@ test('frames and targets keep only the captured part of addresses and titles', (
     const worker = { targetId: `W${at}`, type: 'worker', title: long, url: long };
     say('Target.attachedToTarget', { sessionId: `W${at}`, targetInfo: worker, waitingForDebugger: false }, 'S');
   }
-  told.length = 0;
+  events.length = 0;
   expect(heapUsed() - before).toBeLessThan(20e6);
 });
 

@@ -101,13 +101,13 @@ export function networkEvents(watch: Watch, proxy: Endpoint | undefined) {
   function answered(entry: Request, timestamp: number, bytes = 0): void {
     const { target, response, method, requestId } = entry;
     if (!response || !watch.captures('network')) return;
-    const told = responseRecord(entry, response, timestamp, bytes);
+    const record = responseRecord(entry, response, timestamp, bytes);
     const limit = bodyLimit(response.mimeType);
     const { status } = response;
     const hasBody = method !== 'HEAD' && status !== 204 && status !== 304 && !(status >= 300 && status < 400);
-    if (limit === undefined || !hasBody || target.gone) return emit(told);
-    const finish = watch.draft(told);
-    readBody({ target, requestId, bytes, limit, weight: weightOf(entry) }, (body) => finish(withBody(told, body)));
+    if (limit === undefined || !hasBody || target.gone) return emit(record);
+    const finish = watch.draft(record);
+    readBody({ target, requestId, bytes, limit, weight: weightOf(entry) }, (body) => finish(withBody(record, body)));
   }
 
   function tellAborted(entry: Request): void {

@@ -44,8 +44,8 @@ test.each([
   [`http://host/?next=%2Flive%3Fjwt%3D${webToken}`, `http://host/?next=%2Flive%3Fjwt%3D${REDACTED}`],
   ['http://host/eyJ.eyJ/a.eyJson.b?token_count=1', 'http://host/eyJ.eyJ/a.eyJson.b?token_count=1'],
   ['http://host/a@b?mail=me@host', 'http://host/a@b?mail=me@host'],
-])('the address %s is captured as %s', (url, told) => {
-  expect(cleanUrl(url)).toBe(told);
+])('the address %s is captured as %s', (url, expected) => {
+  expect(cleanUrl(url)).toBe(expected);
 });
 
 describe('bodies', () => {
@@ -98,8 +98,8 @@ describe('bodies', () => {
       '--x\r\nContent-Disposition: form-data; name="password"\r\n\r\ns3\r\n--x--',
       `--x\r\nContent-Disposition: form-data; name="password"\r\n\r\n${REDACTED}\r\n--x--`,
     ],
-  ])('secret fields of %j are cut', (body, told) => {
-    expect(cleanBody(body, 8192)).toBe(told);
+  ])('secret fields of %j are cut', (body, expected) => {
+    expect(cleanBody(body, 8192)).toBe(expected);
   });
 
   test('code that mentions passwords is captured', () => {

@@ -50,14 +50,14 @@ export function cleanHeaders(headers: Record<string, unknown>): Record<string, s
   let left = MOST_HEADER_VALUES;
   for (const name of Object.keys(headers)) {
     if (++count > MOST_HEADERS) break;
-    const told = beginningOf(name, MOST_HEADER_NAME);
+    const key = beginningOf(name, MOST_HEADER_NAME);
     if (secretHeaders.has(name.toLowerCase())) {
-      clean[told] = REDACTED;
+      clean[key] = REDACTED;
       continue;
     }
     const value = cutText(String(headers[name]), Math.min(MOST_HEADER, left));
     left = Math.max(0, left - value.length);
-    clean[told] = cleanUrl(value);
+    clean[key] = cleanUrl(value);
   }
   return clean;
 }

@@ -97,10 +97,10 @@ export function sessionCreating({
     }
   }
 
-  return (who: Who, body: CreateBody) =>
+  return (caller: Who, body: CreateBody) =>
     undoOnFailure(async (undo) => {
       const plan = planOf(body);
-      const { projectId, hungUp } = who;
+      const { projectId, hungUp } = caller;
       const profile = await profileFor(projectId, plan, undo);
       const loaded = await extensionsFor(projectId, plan);
       const request = {
@@ -108,7 +108,7 @@ export function sessionCreating({
         ...(profile ? { profile } : {}),
         ...(loaded ? { extensions: loaded } : {}),
       };
-      const session = await make(who, request, plan);
+      const session = await make(caller, request, plan);
       const { session_id: id } = session;
       undo(() => sessions.stop(id, 'deleted'));
       endAfter(id, plan.timeoutMs); // before the first wait: the end of the session forgets it again

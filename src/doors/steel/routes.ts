@@ -17,7 +17,7 @@ const bodyLimit = 8 * 1024 * 1024;
 
 /** The requests of a service for sessions, in its own spelling. */
 export function steelRoutes({ steel, limit }: { steel: SteelService; limit: RateLimit }): FastifyPluginAsyncTypebox {
-  const who = (request: FastifyRequest, reply: FastifyReply): Who => ({
+  const clientOf = (request: FastifyRequest, reply: FastifyReply): Who => ({
     projectId: projectOf(request).id,
     keyId: callerOf(request).keyId,
     hungUp: hungUp(reply),
@@ -32,35 +32,35 @@ export function steelRoutes({ steel, limit }: { steel: SteelService; limit: Rate
         ...limited(limit),
         schema: { ...hidden, body: CreateBody },
       },
-      (request, reply) => steel.create(who(request, reply), request.body),
+      (request, reply) => steel.create(clientOf(request, reply), request.body),
     );
     app.get('/v1/sessions', { config, schema: { ...hidden, querystring: ListQuery } }, (request, reply) =>
-      steel.list(who(request, reply), request.query),
+      steel.list(clientOf(request, reply), request.query),
     );
     app.post('/v1/sessions/release', { config, schema: { ...hidden, body: ReleaseBody } }, (request, reply) =>
-      steel.releaseAll(who(request, reply)),
+      steel.releaseAll(clientOf(request, reply)),
     );
     app.get('/v1/sessions/:id', { config, schema: ofSession }, (request, reply) =>
-      steel.get(who(request, reply), request.params.id),
+      steel.get(clientOf(request, reply), request.params.id),
     );
     app.post('/v1/sessions/:id/release', { config, schema: { ...ofSession, body: ReleaseBody } }, (request, reply) =>
-      steel.release(who(request, reply), request.params.id),
+      steel.release(clientOf(request, reply), request.params.id),
     );
     app.get('/v1/sessions/:id/context', { config, schema: ofSession }, (request, reply) =>
-      steel.context(who(request, reply), request.params.id),
+      steel.context(clientOf(request, reply), request.params.id),
     );
     app.get('/v1/sessions/:id/live-details', { config, schema: ofSession }, (request, reply) =>
-      steel.liveDetails(who(request, reply), request.params.id),
+      steel.liveDetails(clientOf(request, reply), request.params.id),
     );
 
     app.post('/v1/scrape', { config, schema: { ...hidden, body: ScrapeBody } }, (request, reply) =>
-      steel.scrape(who(request, reply), request.body),
+      steel.scrape(clientOf(request, reply), request.body),
     );
     app.post('/v1/screenshot', { config, schema: { ...hidden, body: ScreenshotBody } }, (request, reply) =>
-      steel.screenshot(who(request, reply), request.body),
+      steel.screenshot(clientOf(request, reply), request.body),
     );
     app.post('/v1/pdf', { config, schema: { ...hidden, body: PdfBody } }, (request, reply) =>
-      steel.pdf(who(request, reply), request.body),
+      steel.pdf(clientOf(request, reply), request.body),
     );
   };
 }

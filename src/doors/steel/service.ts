@@ -94,21 +94,21 @@ export function steelService({
       return { ...viewer, wsUrl: websocketUrl, pages: shown };
     },
 
-    async scrape(who: Who, body: ScrapeBody) {
+    async scrape(caller: Who, body: ScrapeBody) {
       refuseOfAction(body);
-      return pages.onPage({ ...who, query: {} }, { url: body.url }, (page) => scrape(page, body));
+      return pages.onPage({ ...caller, query: {} }, { url: body.url }, (page) => scrape(page, body));
     },
 
-    async screenshot(who: Who, body: ScreenshotBody) {
+    async screenshot(caller: Who, body: ScreenshotBody) {
       refuseOfAction(body);
       const options = { fullPage: body.fullPage ?? false };
-      const { data, type } = await pages.screenshot({ ...who, query: {} }, { ...pageOf(body), options });
+      const { data, type } = await pages.screenshot({ ...caller, query: {} }, { ...pageOf(body), options });
       return asDataUrl(type, data);
     },
 
-    async pdf(who: Who, body: PdfBody) {
+    async pdf(caller: Who, body: PdfBody) {
       refuseOfAction(body);
-      return asDataUrl('application/pdf', await pages.pdf({ ...who, query: {} }, pageOf(body)));
+      return asDataUrl('application/pdf', await pages.pdf({ ...caller, query: {} }, pageOf(body)));
     },
   };
 }

@@ -63,7 +63,7 @@ export function webdriverRoutes({ sessions, gate, limit, log }: Deps): FastifyPl
           schema,
         },
         async (request, reply) => {
-          const gone = hungUp(reply);
+          const disconnected = hungUp(reply);
           const body = bytesOf(request) ?? Buffer.alloc(0);
           refuseHeavy(request, body);
           const wanted = readCapabilities(parseBody(body.toString()));
@@ -75,8 +75,8 @@ export function webdriverRoutes({ sessions, gate, limit, log }: Deps): FastifyPl
           }
           const options = optionsOf(wanted.options);
           if (limit) void reply.headers(await limit.take());
-          const who = { projectId: projectOf(request).id, keyId: callerOf(request).keyId };
-          const made = await webdriver.create(who, options, wanted, gone);
+          const caller = { projectId: projectOf(request).id, keyId: callerOf(request).keyId };
+          const made = await webdriver.create(caller, options, wanted, disconnected);
           return reply.headers(json).send({
             value: { sessionId: idFor(made.session, byHeader), capabilities: capabilitiesOf(made, wanted) },
           });
@@ -106,13 +106,13 @@ export function webdriverRoutes({ sessions, gate, limit, log }: Deps): FastifyPl
   };
 
   function ask(request: FastifyRequest, reply: FastifyReply): Promise<IncomingMessage> {
-    const gone = hungUp(reply);
+    const disconnected = hungUp(reply);
     const session = /^(?:\/wd\/hub)?\/session\/[^/?]+/.exec(request.url)?.[0];
     const rest = session === undefined ? '' : request.url.slice(session.length);
     // Files for uploads: Selenium has renamed the path, chromedriver has not.
     const path = rest === '/se/file' ? '/file' : rest;
     const command = { method: request.method, rest: path, body: bytesOf(request) };
-    return webdriver.command(projectOf(request).id, idOf(request), command, gone);
+    return webdriver.command(projectOf(request).id, idOf(request), command, disconnected);
   }
 
   /** The answer goes through as it comes: a screenshot, or the source of a page. */

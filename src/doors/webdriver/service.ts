@@ -83,15 +83,15 @@ export function webdriverService({
       projectId: string,
       idOrName: string,
       { method, rest, body }: Pick<Command, 'method' | 'body'> & { rest: string },
-      gone: AbortSignal,
+      signal: AbortSignal,
     ): Promise<IncomingMessage> {
       const id = await sessions.idOf(projectId, idOrName, false);
       const held = await sessions.hold(id);
       try {
-        gone.throwIfAborted();
+        signal.throwIfAborted();
         const found = drivers.get(id);
         if (!found) throw new WebDriverFault('invalid session id', driverless);
-        const answer = await found.driver.ask({ method, path: `/session/${found.driverId}${rest}`, body }, gone);
+        const answer = await found.driver.ask({ method, path: `/session/${found.driverId}${rest}`, body }, signal);
         answer.once('close', held.release);
         return answer;
       } catch (error) {

@@ -26,7 +26,7 @@ describe('a login ends with the right reason', () => {
       code: 'credentials_invalid',
       websiteError: 'That did not work',
     },
-    'a wrong password that leads to the start page without a word': {
+    'a wrong password that opens the start page without a message': {
       script: {
         ...shop({
           login: {
@@ -52,7 +52,7 @@ describe('a login ends with the right reason', () => {
       values: good,
       code: 'credentials_invalid',
     },
-    'a page that comes back whatever is clicked': {
+    'a page that comes back after every click': {
       script: {
         ...at({ kind: 'login', fields: [field('identifier', 'email')], submit }, { click: { submit: () => 'only' } }),
       },
@@ -85,7 +85,7 @@ describe('a login ends with the right reason', () => {
       values: good,
       code: 'domain_not_allowed',
     },
-    'the only way in, which leads to a host that is not allowed': {
+    'the only way in, by a host that is not allowed': {
       script: {
         ...shop({
           only: {
@@ -199,7 +199,7 @@ describe('a login ends with the right reason', () => {
       values: good,
       code: 'flow_failed',
     },
-    'a browser that is gone': {
+    'a browser that has exited': {
       script: shop(),
       input: {
         browser: {

@@ -43,7 +43,7 @@ test.each([
   ['https://www.shop.example/in', ['shop.example', 'www.shop.example'], ['pay.shop.example']],
   ['www.okta.com', ['www.okta.com'], ['okta.com', 'thief.okta.com']],
 ])(
-  'a domain stands for its host, with and without www., and for what is below the name as it is written: %s',
+  'a domain includes its host, with and without www., and all names below the name as written: %s',
   (domain, those, others) => {
     for (const given of [
       { domain, allowedDomains: [] },

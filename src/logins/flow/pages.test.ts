@@ -15,7 +15,7 @@ import { FormsError } from './browser.ts';
 import { namesFor } from './values.ts';
 
 describe('a page that changes by itself', () => {
-  const gone = () => new FormsError('stale', 'The element is not in the page any more.');
+  const stale = () => new FormsError('stale', 'The element is not in the page any more.');
   const unreachable = () => new FormsError('unreachable', 'The element is disabled.');
   /** A browser in which an act on an element fails, after the page has done what it does. */
   const acting = (site: ReturnType<typeof scriptedSite>, ref: string, during: () => Promise<Error | undefined>) => ({
@@ -40,7 +40,7 @@ describe('a page that changes by itself', () => {
     const site = scriptedSite(shop({ code: codePage }, () => 'code'));
     const browser = acting(site, 'code', async () => {
       await site.browser.navigate('page-1', `${origin}/home`);
-      return gone();
+      return stale();
     });
     const { outcome } = await run({ script: shop(), read: site.read, values: good, totp, input: { browser } });
     expect(outcome).toMatchObject({ status: 'SUCCESS', requirements: { totp: true } });
@@ -74,7 +74,7 @@ describe('a page that changes by itself', () => {
     const script = shop();
     const site = scriptedSite(script);
     let tries = 0;
-    const browser = acting(site, 'username', async () => (++tries === 1 ? gone() : undefined));
+    const browser = acting(site, 'username', async () => (++tries === 1 ? stale() : undefined));
     const { recipe } = (await run({ script: shop(), values: good })).outcome;
     const { outcome } = await run({
       script,
@@ -93,7 +93,7 @@ describe('a page that changes by itself', () => {
     const page = { ...shop().pages['login']!, reading: { kind: 'login' as const, ...renamed } };
     const script = shop({ login: page });
     const site = scriptedSite(script);
-    const browser = { ...site.browser, find: () => Promise.reject(gone()) };
+    const browser = { ...site.browser, find: () => Promise.reject(stale()) };
     const { outcome } = await run({
       script,
       read: site.read,
@@ -122,7 +122,7 @@ describe('an application that offers a login', () => {
   test.each([
     ['by a link', false],
     ['by a service to connect', true],
-  ])('%s is one all the same when the form is gone', async (_name, wordless) => {
+  ])('%s is one all the same when the form has disappeared', async (_name, wordless) => {
     const { outcome } = await run({ script: offering(wordless), values: good });
     expect(outcome).toMatchObject({ status: 'SUCCESS', recipe: { success: { signedInSigns: false } } });
   });

@@ -40,13 +40,13 @@ export function compare({ snapshot }: Look, { url, marks = [], size = 0 }: Recip
   const labels = labelsOf(snapshot);
   const shown = new Set(labels.map(hashOf));
   const found = marks.filter((mark) => shown.has(mark)).length;
-  const tells = marks.length >= leastMarks;
+  const enough = marks.length >= leastMarks;
   return {
     stayed: pageAddress(snapshot.url) === pageAddress(url),
     /** Undefined when success left too few marks. */
-    marked: tells ? found >= leastShare * marks.length : undefined,
+    marked: enough ? found >= leastShare * marks.length : undefined,
     /** The page shows other things instead: what a site has for strangers. */
-    replaced: tells && found <= mostLeft * marks.length && labels.length >= leastMarks,
+    replaced: enough && found <= mostLeft * marks.length && labels.length >= leastMarks,
     whole: sizeOf(snapshot) >= leastSize * size,
   };
 }

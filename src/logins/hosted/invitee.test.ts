@@ -22,7 +22,7 @@ test.each<[string, Parameters<typeof gate>[0], string]>([
   ['once the connection has another flow', { flowId: 'flow_two' }, 'ma_one'],
   ['once the connection is deleted', { flowId: undefined as never }, 'ma_one'],
   ['once the key is revoked', { lapse: 'key' }, 'ma_one'],
-  ['once the project is gone', { lapse: 'project' }, 'ma_one'],
+  ['once the project is deleted', { lapse: 'project' }, 'ma_one'],
 ])('an invitee is not let in %s', async (_, now, id) => {
   await expect(gate(now).admit(token, { id })).rejects.toMatchObject({ code: 'unauthorized' });
 });

@@ -122,7 +122,7 @@ export const demandRules: Rule[] = [
   },
 ];
 
-/** The page may be one that asks for something: it belongs to a login, and nothing on it is for logged-in users. */
+/** The page may ask for something: it belongs to a login, and nothing on it is for logged-in users. */
 function isAsking({ page, out, isLoginPage, context }: View): boolean {
   const submitted = (context.submitted?.length ?? 0) > 0;
   if (out !== undefined && !isSparse(page)) return false;

@@ -405,7 +405,7 @@ const pages: Record<string, [Snapshot, string, Partial<ReadContext>?]> = {
   'maintenance by status': [snapshot([heading('Oops')], { httpStatus: 503 }), 'maintenance'],
   'HTTP Basic': [snapshot([], { basicAuth: { origin: 'https://shop.example', refused: false } }), 'basic'],
   'nothing yet': [snapshot([words('Loading…')], { loading: true }), 'blank'],
-  'a page for a person who is logged in': [
+  'a page for a logged-in user': [
     snapshot([link('Mon compte', '/compte'), link('Déconnexion', '/logout'), manyLinks]),
     'signed_in',
   ],
@@ -444,7 +444,7 @@ const pages: Record<string, [Snapshot, string, Partial<ReadContext>?]> = {
     ]),
     'code code:code×6',
   ],
-  'a link whose text has a word for closing closes nothing': [
+  'a link with a word for closing in its text closes nothing': [
     snapshot([
       form([input('User', { covered: true }), password('Password'), button('Log in')]),
       link("30'luk abilerden", '/post'),

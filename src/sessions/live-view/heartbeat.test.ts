@@ -51,7 +51,7 @@ describe('a page of the live view', () => {
     leave();
   });
 
-  it.each([liveViewHeartbeat.text, '{"type":"tabs"}', new ArrayBuffer(1)])('goes on when %j arrives', (message) => {
+  it.each([liveViewHeartbeat.text, '{"type":"tabs"}', new ArrayBuffer(1)])('continues when %j arrives', (message) => {
     const { said, arrive } = connection();
     vi.advanceTimersByTime(14_500);
     arrive(message);

@@ -55,9 +55,9 @@ export function logRoutes({
           return events.end();
         }
         return sendEvents(request, reply, async ({ held, sessionId }) => {
-          const tell = await openLog(held, sessionId, request.query, sessionLogs);
+          const follow = await openLog(held, sessionId, request.query, sessionLogs);
           return ({ send, closed }) =>
-            tell({
+            follow({
               send: (message) => send({ event: 'log', timestamp: new Date().toISOString(), message }),
               closed,
             });

@@ -15,12 +15,12 @@ test('a reader that does not read has a megabyte of lines, or a thousand, and th
     const pageConsole = lineLogs();
     pageConsole.say('s', 'first');
     const logs = { recorder: lineLogs(), pageConsole };
-    const tell = await openLog(held, 's', { source: 'supervisor', supervisor_process: 'console' }, logs);
+    const follow = await openLog(held, 's', { source: 'supervisor', supervisor_process: 'console' }, logs);
     const over = new AbortController();
     const sent: string[] = [];
     let read!: () => void;
     const reads = new Promise<void>((resolve) => (read = resolve));
-    const done = tell({
+    const done = follow({
       closed: over.signal,
       async send(line) {
         sent.push(line);

@@ -21,29 +21,29 @@ const INPUT_COST = 1024;
  * client, `exit` and `error` to it). Several clients may attach to one terminal, and each gets its output from the beginning.
  */
 export function attachProcess(held: Hold, processId: string, sink: WebSocketSink, log: Log): WebSocketReceiver {
-  const gone = new AbortController();
-  const over = new Promise((resolve) => gone.signal.addEventListener('abort', resolve, { once: true }));
+  const disconnected = new AbortController();
+  const over = new Promise((resolve) => disconnected.signal.addEventListener('abort', resolve, { once: true }));
   let typed = Promise.resolve();
   const waiting = memory.share(held.engine.memory, 'sender', () => {});
   waiting.hold(true); // the process keeps it from making progress
   let invalid = 0;
 
-  const tell = (message: object) => {
+  const send = (message: object) => {
     sink.send([Buffer.from(JSON.stringify(message))]);
     sink.flush();
   };
   /** A client that does not read gets no more of them: they would fill the memory. */
   const complain = (error: Error) => {
-    if (sink.bufferedAmount <= MOST_WAITING) tell({ type: 'error', message: error.message });
+    if (sink.bufferedAmount <= MOST_WAITING) send({ type: 'error', message: error.message });
   };
 
   async function print() {
     const reading = await read(held, processId);
-    gone.signal.addEventListener('abort', () => reading.close(), { once: true });
-    for (let item: OutputItem | undefined; !gone.signal.aborted && (item = await reading.next());) {
+    disconnected.signal.addEventListener('abort', () => reading.close(), { once: true });
+    for (let item: OutputItem | undefined; !disconnected.signal.aborted && (item = await reading.next());) {
       if ('stream' in item) await printed(Buffer.from(item.data_b64, 'base64'));
-      else if (item.event === 'exit') tell({ type: 'exit', exitCode: item.exit_code });
-      else tell({ type: 'dropped', bytes: item.dropped_bytes });
+      else if (item.event === 'exit') send({ type: 'exit', exitCode: item.exit_code });
+      else send({ type: 'dropped', bytes: item.dropped_bytes });
     }
   }
 
@@ -97,6 +97,6 @@ export function attachProcess(held: Hold, processId: string, sink: WebSocketSink
       }
     },
     flush() {},
-    closed: () => gone.abort(),
+    closed: () => disconnected.abort(),
   };
 }

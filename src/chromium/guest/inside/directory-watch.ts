@@ -55,7 +55,7 @@ const ECHO_MS = 200;
 export class DirectoryWatch {
   readonly #root: string;
   readonly #recursive: boolean;
-  readonly #tell: (event: FileEvent | 'over') => void;
+  readonly #report: (event: FileEvent | 'over') => void;
   readonly #directories = new Map<string, Directory>();
   readonly #vanished = new Map<bigint, Pending>();
   readonly #echoes = new Map<string, number>();
@@ -65,10 +65,10 @@ export class DirectoryWatch {
   #lookEverywhere = false;
   #over = false;
 
-  constructor(root: string, recursive: boolean, tell: (event: FileEvent | 'over') => void) {
+  constructor(root: string, recursive: boolean, report: (event: FileEvent | 'over') => void) {
     this.#root = root;
     this.#recursive = recursive;
-    this.#tell = tell;
+    this.#report = report;
   }
 
   async start(): Promise<void> {
@@ -229,11 +229,11 @@ export class DirectoryWatch {
     if (name === '' || name === basename(dir)) {
       if (dir !== this.#root || (await statOf(dir))) return;
       this.#say({ type: 'DELETE', path: dir, name: basename(dir), is_dir: true });
-      return this.#tell('over');
+      return this.#report('over');
     }
     this.#hints = this.#hints.filter((hint) => hint.dir !== dir || hint.name !== name);
     const path = join(dir, name);
-    for (const [gone, since] of this.#echoes) if (at - since > ECHO_MS) this.#echoes.delete(gone);
+    for (const [earlier, since] of this.#echoes) if (at - since > ECHO_MS) this.#echoes.delete(earlier);
     if (this.#echoes.has(path)) return;
     this.#echoes.set(path, performance.now());
     this.#say({ type: 'CREATE', path, name });
@@ -254,7 +254,7 @@ export class DirectoryWatch {
   }
 
   #pump() {
-    while (this.#outbox[0]?.settled) this.#tell(this.#outbox.shift()!.event);
+    while (this.#outbox[0]?.settled) this.#report(this.#outbox.shift()!.event);
   }
 }
 

@@ -224,7 +224,7 @@ export class Inotify {
       const kind = String.fromCharCode(bytes[at]!);
       if (kind === 'H') this.#ready?.(true);
       else if (kind === 'A') this.#answer(payload.readUInt32LE(0), payload.readInt32LE(4));
-      else this.#tell(payload);
+      else this.#dispatch(payload);
       at += 5 + length;
     }
     this.#unread = bytes.subarray(at);
@@ -243,7 +243,7 @@ export class Inotify {
     this.#removeUnused();
   }
 
-  #tell(payload: Buffer) {
+  #dispatch(payload: Buffer) {
     for (let at = 0; at + 16 <= payload.length;) {
       const wd = payload.readInt32LE(at);
       const mask = payload.readUInt32LE(at + 4);

@@ -9,15 +9,15 @@ import { KernelWatch } from './kernel-watch.ts';
 /** A kernel that reports when the test says so. */
 async function watching(late: { mask: number; name: string }[]) {
   const dir = mkdtempSync(join(tmpdir(), 'corral-kernel-'));
-  let tell!: Listener;
+  let report!: Listener;
   const inotify = {
     ended: new Promise(() => {}),
     async watch(_path: string, listener: Listener) {
-      tell = listener;
+      report = listener;
       return { wd: 1, close() {} };
     },
     async caughtUp() {
-      for (const event of late.splice(0)) tell({ ...event, cookie: 7 });
+      for (const event of late.splice(0)) report({ ...event, cookie: 7 });
     },
   } as unknown as Inotify;
   const reported: string[] = [];
@@ -28,17 +28,17 @@ async function watching(late: { mask: number; name: string }[]) {
     watch.stop();
     rmSync(dir, { recursive: true, force: true });
   });
-  return { tell, reported };
+  return { report, reported };
 }
 
 test('a rename is reported as one also when its second half arrives late', async () => {
-  const { tell, reported } = await watching([{ mask: IN.MOVED_TO, name: 'b' }]);
-  tell({ mask: IN.MOVED_FROM, name: 'a', cookie: 7 });
+  const { report, reported } = await watching([{ mask: IN.MOVED_TO, name: 'b' }]);
+  report({ mask: IN.MOVED_FROM, name: 'a', cookie: 7 });
   await expect.poll(() => reported).toEqual(['RENAME a', 'CREATE b']);
 });
 
 test('an entry that is moved away is reported as deleted', async () => {
-  const { tell, reported } = await watching([]);
-  for (const name of ['a', 'b', 'c']) tell({ mask: IN.MOVED_FROM, name, cookie: name.charCodeAt(0) });
+  const { report, reported } = await watching([]);
+  for (const name of ['a', 'b', 'c']) report({ mask: IN.MOVED_FROM, name, cookie: name.charCodeAt(0) });
   await expect.poll(() => reported).toEqual(['DELETE a', 'DELETE b', 'DELETE c']);
 });

@@ -42,7 +42,7 @@ export class KernelWatch {
   readonly #root: Directory;
   readonly #path: string;
   readonly #recursive: boolean;
-  readonly #tell: (event: FileEvent | 'over') => void;
+  readonly #report: (event: FileEvent | 'over') => void;
   #queue: Queued[] = [];
   #arrived: (() => void) | undefined;
   #count = 0;
@@ -54,11 +54,11 @@ export class KernelWatch {
   #recovering = false;
   #over = false;
 
-  constructor(inotify: Inotify, path: string, recursive: boolean, tell: (event: FileEvent | 'over') => void) {
+  constructor(inotify: Inotify, path: string, recursive: boolean, report: (event: FileEvent | 'over') => void) {
     this.#inotify = inotify;
     this.#path = path;
     this.#recursive = recursive;
-    this.#tell = tell;
+    this.#report = report;
     this.#root = directory('', undefined);
   }
 
@@ -73,7 +73,7 @@ export class KernelWatch {
     void this.#inotify.ended.then(() => {
       if (this.#over) return;
       this.#say('OVERFLOW', this.#root, '', true);
-      this.#tell('over');
+      this.#report('over');
     });
     void this.#work();
   }
@@ -268,13 +268,13 @@ export class KernelWatch {
 
   #end() {
     this.#say('DELETE', this.#root, '', true);
-    this.#tell('over');
+    this.#report('over');
   }
 
   #say(type: FileEvent['type'], one: Directory, name: string, isDir: boolean, cookie?: number) {
     const path = name === '' ? this.#pathOf(one) : join(this.#pathOf(one), name);
     const event = { type, path, name: name === '' ? basename(path) : name, is_dir: isDir };
-    this.#tell(cookie === undefined ? event : { ...event, cookie });
+    this.#report(cookie === undefined ? event : { ...event, cookie });
   }
 
   #pathOf(one: Directory): string {

@@ -32,9 +32,9 @@ test('a waiting reader gets the next event, the end, and its own cancellation', 
   line.add({ type: 'DELETE', path: '/root/a' });
   await waiting;
   const left = new AbortController();
-  const gone = line.more(left.signal);
+  const canceled = line.more(left.signal);
   left.abort();
-  await gone;
+  await canceled;
   const last = line.more(new AbortController().signal);
   line.end();
   await last;

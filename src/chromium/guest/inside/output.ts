@@ -71,12 +71,12 @@ export class Output {
   }
 
   #drop() {
-    const gone = this.#chunks.shift();
-    if (!gone) return;
+    const oldest = this.#chunks.shift();
+    if (!oldest) return;
     this.first++;
-    this.#bytes -= gone.bytes.length;
-    kept -= gone.bytes.length;
-    this.droppedBytes += gone.bytes.length;
+    this.#bytes -= oldest.bytes.length;
+    kept -= oldest.bytes.length;
+    this.droppedBytes += oldest.bytes.length;
   }
 
   #wake() {

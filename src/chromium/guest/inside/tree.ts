@@ -28,7 +28,7 @@ export function members(leader: number): Member[] {
 /** Signals each of them. They need not be stopped first: children forked in between are found the next time. */
 export function signalTree(leader: number, signal: NodeJS.Signals): number {
   const those = members(leader);
-  for (const { pid } of those) tell(pid, signal);
+  for (const { pid } of those) send(pid, signal);
   return those.length;
 }
 
@@ -60,7 +60,7 @@ function look(pid: number): Member | undefined {
   return { pid, state, parent: Number(parent), session: Number(session), ticks };
 }
 
-function tell(pid: number, signal: NodeJS.Signals) {
+function send(pid: number, signal: NodeJS.Signals) {
   try {
     process.kill(pid, signal);
   } catch {} // exited

@@ -29,16 +29,16 @@ async function watch({ path, recursive }: Args<'watch'>, stream: Telling<'watch'
     throw new Fault('too_many_watches', `The session has ${MOST_WATCHES} watches already; stop one first.`);
   const id = randomBytes(12).toString('hex');
   const early: (FileEvent | 'over')[] = [];
-  let tell = (event: FileEvent | 'over'): void => void early.push(event);
-  const events = await startWatch(path, recursive, (event) => tell(event));
+  let report = (event: FileEvent | 'over'): void => void early.push(event);
+  const events = await startWatch(path, recursive, (event) => report(event));
   const one: Watch = { root: path, events, waiting: new Line(path), readers: new Set(), over: false };
   watches.set(id, one);
-  tell = (event) => {
+  report = (event) => {
     if (event === 'over') return end(id);
     if (one.readers.size === 0) one.waiting.add(event);
     for (const reader of one.readers) reader.add(event);
   };
-  early.forEach(tell);
+  early.forEach(report);
   await stream.json({ watch_id: id });
 }
 
@@ -46,18 +46,18 @@ async function watch({ path, recursive }: Args<'watch'>, stream: Telling<'watch'
 export async function startWatch(
   path: string,
   recursive: boolean,
-  tell: (event: FileEvent | 'over') => void,
+  report: (event: FileEvent | 'over') => void,
 ): Promise<{ stop(): void }> {
   const kernel = await openInotify();
   if (!kernel) {
     process.stderr.write(
       'watches compare directories: perl, which reads the reports of the kernel, does not run here\n',
     );
-    const watch = new DirectoryWatch(path, recursive, tell);
+    const watch = new DirectoryWatch(path, recursive, report);
     await watch.start();
     return watch;
   }
-  const watch = new KernelWatch(kernel.inotify, path, recursive, tell);
+  const watch = new KernelWatch(kernel.inotify, path, recursive, report);
   try {
     await watch.start();
   } catch (error) {

@@ -150,10 +150,10 @@ function silently(work: () => void): void {
 /** Reports clicks, keys and scrolls by the binding of this name. Called again in the same document it does nothing. */
 export function listen(binding: string): void {
   const world = globalThis as { corralListens?: boolean } & Record<string, unknown>;
-  const tell = world[binding] as ((message: string) => void) | undefined;
-  if (typeof tell !== 'function' || world.corralListens) return;
+  const send = world[binding] as ((message: string) => void) | undefined;
+  if (typeof send !== 'function' || world.corralListens) return;
   world.corralListens = true;
-  const report: Report = (message) => tell(JSON.stringify(message));
+  const report: Report = (message) => send(JSON.stringify(message));
   const on = <Name extends 'click' | 'focusin' | 'keydown' | 'scroll'>(
     name: Name,
     listener: (event: WindowEventMap[Name], report: Report) => void,

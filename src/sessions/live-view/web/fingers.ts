@@ -32,7 +32,7 @@ export function fingers({
     if (turned) event.target?.dispatchEvent(new WheelEvent('wheel', { clientX, clientY, ...turned }));
   }
 
-  /** A finger that rests and then moves drags; one that only rests clicks with the right button. noVNC alone would drag with that button. */
+  /** A finger that rests and then moves drags. A finger that only rests clicks with the right button; noVNC alone would drag with it. */
   function hold(event: CustomEvent<Gesture>): void {
     event.stopImmediatePropagation();
     const { clientX, clientY } = event.detail;

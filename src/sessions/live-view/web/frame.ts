@@ -13,9 +13,9 @@ export function followFrame({ readOnly, listen, signal, send }: Parts, socket: W
   let timer: number | undefined;
   const soon = () => {
     clearTimeout(timer);
-    timer = setTimeout(tell, RESIZED_MS);
+    timer = setTimeout(sendSize, RESIZED_MS);
   };
-  function tell() {
+  function sendSize() {
     const { clientWidth, clientHeight } = $('stage');
     const within = (length: number, least: number) => Math.max(least, Math.min(MOST, length));
     send({ type: 'fit', width: within(clientWidth, LEAST.width), height: within(clientHeight, LEAST.height) });
