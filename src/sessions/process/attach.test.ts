@@ -48,6 +48,28 @@ test('a client that does not read is sent no errors', () => {
   expect(sent).toEqual([]);
 });
 
+test('the output of a process is closed for a client that leaves before it is opened', async () => {
+  const process_id = '00000000-0000-4000-8000-000000000000';
+  const said = [{ json: { process_id, pid: 7, started_at: '2026-01-01T00:00:00Z' } }];
+  const never = new Promise(() => {});
+  const spawned = { end() {}, reset() {}, next: () => said.shift() ?? never };
+  let open = () => {};
+  let closed = false;
+  const output = {
+    end() {},
+    reset: () => void (closed = true),
+    next: () => new Promise<object>((resolve) => void (open = () => resolve({ json: { tty: true } }))),
+  };
+  const guest = { started: new Set(), open: async (name: string) => (name === 'spawn' ? spawned : output) };
+  const held = { engine: { guest, memory: memory.group() }, stayAwake: () => () => {} } as unknown as Hold;
+  await spawn(held, { command: 'sh' });
+  const client = attachProcess(held, process_id, attached().sink, log);
+  await new Promise((resolve) => setImmediate(resolve));
+  client.closed();
+  open();
+  await expect.poll(() => closed).toBe(true);
+});
+
 test('a client is read no further while 1 MiB of its input waits, which is counted until it is written', async () => {
   const writes: (() => void)[] = [];
   const process_id = '00000000-0000-4000-8000-000000000000';

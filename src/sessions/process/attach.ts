@@ -38,12 +38,15 @@ export function attachProcess(held: Hold, processId: string, sink: WebSocketSink
   };
 
   async function print() {
-    const reading = await read(held, processId);
-    disconnected.signal.addEventListener('abort', () => reading.close(), { once: true });
-    for (let item: OutputItem | undefined; !disconnected.signal.aborted && (item = await reading.next());) {
-      if ('stream' in item) await printed(Buffer.from(item.data_b64, 'base64'));
-      else if (item.event === 'exit') send({ type: 'exit', exitCode: item.exit_code });
-      else send({ type: 'dropped', bytes: item.dropped_bytes });
+    const reading = await read(held, processId, disconnected.signal); // a client that leaves ends it
+    try {
+      for (let item: OutputItem | undefined; !disconnected.signal.aborted && (item = await reading.next());) {
+        if ('stream' in item) await printed(Buffer.from(item.data_b64, 'base64'));
+        else if (item.event === 'exit') send({ type: 'exit', exitCode: item.exit_code });
+        else send({ type: 'dropped', bytes: item.dropped_bytes });
+      }
+    } finally {
+      reading.close();
     }
   }
 
