@@ -63,12 +63,16 @@ const inWords = (value: unknown) =>
   typeof value === 'string' && /^[!#-<>-~]+$/.test(value) ? value : JSON.stringify(value);
 
 /**
- * Error messages quote URLs, and URLs contain tokens and passwords. Of an error that JSON cannot represent (a cycle, a BigInt), only message
+ * Error messages quote URLs, and URLs contain tokens and passwords. The `extras` of an error are for its client: they can have the output
+ * of a command. Of an error that JSON cannot represent (a cycle, a BigInt), only message
  * and stack are written.
  */
 function redacted(error: unknown): unknown {
   try {
-    return JSON.parse(redactText(JSON.stringify(stdSerializers.err(error as Error)) ?? 'null'));
+    const json = JSON.stringify(stdSerializers.err(error as Error), (name, value: unknown) =>
+      name === 'extras' ? undefined : value,
+    );
+    return JSON.parse(redactText(json ?? 'null'));
   } catch {
     const { message, stack = '' } = error instanceof Error ? error : { message: String(error) };
     return { message: redactText(message), stack: redactText(stack) };

@@ -1,21 +1,28 @@
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { bareServer } from '../../test/support/http-server.ts';
+import { errors } from '../errors.ts';
 import { NoRoom } from '../lib/memory-share.ts';
 import { currentOwner } from '../lib/scope.ts';
+import { openLogger } from '../logger.ts';
 import type { Server } from './server.ts';
 
 let server: Server;
 let url: string;
+const logged: string[] = [];
 
 beforeAll(async () => {
-  server = await bareServer(10);
+  server = await bareServer(10, openLogger('info', { write: (line) => void logged.push(line) }));
   const fail = () => currentOwner()!.end(new Error('a fault'));
   server.post('/waits', () => {
     fail();
     return new Promise(() => {}); // its callback has failed
   });
   server.get('/full', () => Promise.reject(new NoRoom()));
+  server.get('/late', () => {
+    const details = [{ code: 'stdout', message: 'a secret' }];
+    throw errors.process_timed_out({ seconds: 1 }, { details });
+  });
   server.get('/sends', (_request, reply) => {
     reply.raw.write('the first half');
     setTimeout(fail, 10);
@@ -48,4 +55,14 @@ test('an answer that found no room in memory is refused with 503, and the client
   expect(await answer.json()).toMatchObject({ code: 'memory_full' });
   expect(answer.headers.get('retry-after')).toBe('5');
   expect(answer.headers.get('x-should-retry')).toBe('false');
+});
+
+test('the output of a command that takes too long is for the client alone, and no fault of the service', async () => {
+  logged.length = 0;
+  const answer = await fetch(`${url}/late`, { headers: { authorization: 'Bearer key' } });
+  expect(answer.status).toBe(500);
+  expect(await answer.json()).toMatchObject({ code: 'process_timed_out', details: [{ message: 'a secret' }] });
+  expect(logged.join('')).not.toContain('a secret');
+  const failed = logged.map((line) => JSON.parse(line)).find(({ msg }) => msg === 'request.failed');
+  expect(failed).toMatchObject({ level: 'warn', code: 'process_timed_out', error: { stack: expect.any(String) } });
 });

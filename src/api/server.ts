@@ -200,9 +200,8 @@ function ownerOf(request: FastifyRequest, reply: FastifyReply): Owner {
 /** Errors are thrown anywhere and become responses here. Only unexpected errors are faults of the service and logged as such. */
 function answerError(error: FastifyError, request: FastifyRequest, reply: FastifyReply) {
   const answer = refusal(error, request) ?? errors.internal({ requestId: request.id });
-  // 500 is a fault of the service. Other 5xx mean that it cannot serve now: it is full, stopping, or waiting for another part.
   if (answer.status >= 500)
-    request.log[answer.status === 500 ? 'error' : 'warn'](
+    request.log[isFault(answer) ? 'error' : 'warn'](
       { requestId: request.id, code: answer.code, error },
       'request.failed',
     );
@@ -229,6 +228,12 @@ function answerError(error: FastifyError, request: FastifyRequest, reply: Fastif
     .serializer(JSON.stringify)
     .send({ code: answer.code, message: answer.message, ...(details ? { details } : {}), ...body });
 }
+
+/**
+ * 500 is a fault of the service, except for a command that takes longer than its request allows. Other 5xx mean that the service cannot
+ * serve now: it is full, stopping, or waiting for another part.
+ */
+const isFault = ({ status, code }: ServiceError) => status === 500 && code !== 'process_timed_out';
 
 const forAnyOrigin = {
   'Access-Control-Allow-Origin': '*',
