@@ -46,8 +46,9 @@ export const sessionErrors = {
   ),
   too_many_streams: entry(
     429,
-    'The session has its maximum of event streams.',
-    (p: { most: number }) => `This session has ${p.most} open event streams, which is the maximum. Close one first.`,
+    'The session or the auth connection has its maximum of event streams.',
+    (p: { of: string; most: number }) =>
+      `This ${p.of} has ${p.most} open event streams, which is the maximum. Close one first.`,
   ),
   disk_overused: entry(
     429,

@@ -5,6 +5,7 @@ import { callerOf, projectOf } from '../api/caller.ts';
 import { sendPage } from '../api/paging.ts';
 import { empty, ErrorBody, eventsOf, listOf, refusals, refusedAs } from '../api/schema.ts';
 import { eventStream } from '../api/sse.ts';
+import { takeStreamPlace } from '../api/stream-places.ts';
 import { errors, ServiceError } from '../errors.ts';
 import { ofLaunch } from '../sessions/refusals.ts';
 import { forInvitee } from './hosted/invitee.ts';
@@ -226,13 +227,14 @@ function flowRoutes({ logins }: Room): FastifyPluginAsyncTypebox {
           params,
           response: {
             200: eventsOf(ConnectionEvent, 'A state for each change, and a heartbeat after 15 s of silence.'),
-            ...refusals('connection_not_found'),
+            ...refusals('connection_not_found', 'too_many_streams'),
           },
         },
       },
       async (request, reply) => {
         const caller = asking(request);
-        await logins.get(caller, request.params.id); // refuses before the stream begins
+        const { id } = await logins.get(caller, request.params.id); // refuses before the stream begins
+        takeStreamPlace(id, reply, 'auth connection');
         const stream = eventStream(reply);
         try {
           for await (const state of logins.follow(caller, request.params.id, stream.closed))
