@@ -1,4 +1,5 @@
 import { errors } from '../errors.ts';
+import type { MemoryShare } from '../lib/memory-share.ts';
 import type { EventCategory, TelemetryEvent } from '../lib/telemetry.ts';
 import { unpack } from './chunks.ts';
 import { cursorOf, seqOf } from './cursor.ts';
@@ -17,6 +18,8 @@ export interface Page {
 /** The bounds of the work for one page. A page that reaches one ends there, and the next page continues. */
 const mostChunks = 64;
 const mostBytes = 4 * 2 ** 20;
+/** Of the chunks: their lines are not all wanted. */
+const mostRead = 16 * 2 ** 20;
 const atOnce = 4;
 const endOfTime = Number.MAX_SAFE_INTEGER;
 
@@ -33,8 +36,10 @@ export function telemetryReading(store: Pick<TelemetryStore, 'after' | 'before'>
     }
   }
 
-  async function page(sessionId: string, query: EventsQuery, nowMs = Date.now()): Promise<Page> {
+  /** `room` counts what is kept: the wanted lines, and the text of one chunk at a time. */
+  async function page(sessionId: string, query: EventsQuery, room?: Pick<MemoryShare, 'add'>): Promise<Page> {
     const { limit } = query;
+    const nowMs = Date.now();
     const back = query.order === 'desc';
     if (back && query.since !== undefined)
       throw errors.invalid_input({
@@ -56,19 +61,27 @@ export function telemetryReading(store: Pick<TelemetryStore, 'after' | 'before'>
     };
 
     const lines: string[] = [];
-    let [read, bytes, at] = [0, 0, from];
+    let [read, readBytes, longest, bytes, at] = [0, 0, 0, 0, from];
     for await (const chunk of chunks(filter, from, back)) {
-      if (read++ >= mostChunks) return { lines, next: cursorOf(sessionId, at) };
+      if (read++ >= mostChunks || readBytes > mostRead) return { lines, next: cursorOf(sessionId, at) };
       const all = await linesOf(chunk);
+      const length = all.reduce((sum, { line }) => sum + line.length, 0);
+      readBytes += length;
+      if (length > longest) {
+        await room?.add(length - longest);
+        longest = length;
+      }
+      const before = bytes;
       for (const line of back ? all.toReversed() : all) {
         if (!wanted(line)) continue;
         bytes += line.line.length;
         // One more than asked for shows that there is another page, which begins with it.
         if (lines.length === limit || (bytes > mostBytes && lines.length > 0))
           return { lines, next: cursorOf(sessionId, at) };
-        lines.push(line.line);
+        lines.push(Buffer.from(line.line).toString()); // a copy: a part of a string keeps the whole string in memory
         at = line.seq;
       }
+      await room?.add(bytes - before);
       at = Number(back ? chunk.first_seq : chunk.last_seq);
     }
     return { lines, next: undefined };

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Capture, EventCategory, TelemetrySink } from '../lib/telemetry.ts';
 import type { Log } from '../lib/log.ts';
+import type { MemoryShare } from '../lib/memory-share.ts';
 import type { Db } from '../store/db.ts';
 import type { EventSource } from './export/source.ts';
 import { ringSize, type Line } from './live-events.ts';
@@ -140,9 +141,9 @@ export function telemetryService({
     },
 
     /** A page of a session's events; of an ended session, too. */
-    async page(sessionId: string, query: EventsQuery): Promise<Page> {
+    async page(sessionId: string, query: EventsQuery, room?: Pick<MemoryShare, 'add'>): Promise<Page> {
       await caughtUp(sessionId);
-      return reading.page(sessionId, query);
+      return reading.page(sessionId, query, room);
     },
 
     /** For exports: every event of a session, oldest first. */
