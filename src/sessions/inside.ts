@@ -48,7 +48,7 @@ export function inOurWords(error: unknown): unknown {
   if (error instanceof NoGuest) return error.code === 'unsandboxed' ? errors.sandbox_unavailable() : error;
   if (error instanceof ChannelClosed) return errors.guest_lost({}, { cause: error });
   if (!(error instanceof Refusal)) return error;
-  const detail = error.message.slice(0, 2000);
+  const detail = error.message;
   switch (error.code) {
     case 'ENOENT':
       return errors.path_not_found({ detail: sentence(detail) });

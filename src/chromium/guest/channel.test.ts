@@ -14,6 +14,14 @@ function pair(inside: Handler, most = 100) {
   return { host, guest, toHost: back };
 }
 
+/** The frame of a guest that refuses the first stream of the service. */
+function failure(message: string): Buffer {
+  const payload = Buffer.from(JSON.stringify({ code: 'internal', message }));
+  const head = Buffer.from([0, 0, 0, 0, 4, 1, 0, 0, 0]);
+  head.writeUInt32LE(5 + payload.length);
+  return Buffer.concat([head, payload]);
+}
+
 async function all(stream: Stream): Promise<unknown[]> {
   const items: unknown[] = [];
   for (let item; (item = await stream.next());) items.push(item.json ?? item.bytes?.toString());
@@ -50,13 +58,33 @@ test('a reader that does not read delays the sender of that stream, and no other
   expect(bytes).toBe(64 * 65_536);
 });
 
-test('a refusal arrives as itself, with what came of it', async () => {
-  const { host } = pair((_name, _args, stream) => stream.fail('ENOENT', 'It is not there.', { so: 'far' }));
-  await expect(host.open('any').next()).rejects.toMatchObject({
-    code: 'ENOENT',
-    message: 'It is not there.',
-    details: { so: 'far' },
-  });
+test('a refusal has the code and the message of the other end', async () => {
+  const { host } = pair((_name, _args, stream) => stream.fail('ENOENT', 'It is not there.'));
+  await expect(host.open('any').next()).rejects.toMatchObject({ code: 'ENOENT', message: 'It is not there.' });
+});
+
+test.each(['x', '\0', '\u{d800}', '€'])(
+  'a refusal has at most 2000 characters of a long code and message of %j',
+  async (sign) => {
+    const long = sign.repeat(100_000);
+    const { host } = pair((_name, _args, stream) => stream.fail(long, long));
+    const shown = sign.repeat(2000);
+    await expect(host.open('any').next()).rejects.toMatchObject({ code: shown, message: shown });
+  },
+);
+
+test('a message that the guest did not cut is cut where it arrives', async () => {
+  const { host, toHost } = pair(() => {});
+  const stream = host.open('any');
+  toHost.write(failure('x'.repeat(20_000)));
+  await expect(stream.next()).rejects.toMatchObject({ name: 'Refusal', message: 'x'.repeat(2000) });
+});
+
+test('a refusal that is too large to be honest ends the channel', async () => {
+  const { host, toHost } = pair(() => {});
+  const stream = host.open('any');
+  toHost.write(failure('x'.repeat(1024 * 1024)));
+  await expect(stream.next()).rejects.toThrow(ChannelClosed);
 });
 
 test('the other end sees a cancelled stream', async () => {

@@ -10,9 +10,9 @@ import {
   ITEM_COST,
   JSON_ITEM,
   MAX_JSON,
+  MOST_FAIL,
   Refusal,
   RESET,
-  TOO_HEAVY,
   type InnerStream,
   type Stream,
 } from './stream.ts';
@@ -123,9 +123,8 @@ export function channel(socket: Duplex, { host, onOpen, most, isLight = () => tr
         return stream?.finish();
       case FAIL: {
         if (!stream) return;
-        if (!isLight(payload)) return close(TOO_HEAVY);
-        const { code, message, details } = JSON.parse(payload.toString()) as Record<string, unknown>;
-        return stream.finish(new Refusal(String(code), String(message), details));
+        const { code, message } = JSON.parse(payload.toString()) as Record<string, unknown>;
+        return stream.finish(new Refusal(String(code), String(message)));
       }
       case CREDIT:
         return payload.length === 4 ? stream?.credit(payload.readUInt32LE(0)) : close('a credit of the wrong size.');
@@ -177,6 +176,7 @@ function parser(
   fault: (reason: string) => void,
   mostOpen: number,
 ) {
+  const most: Record<number, number> = { [OPEN]: mostOpen, [BYTES]: CHUNK, [FAIL]: MOST_FAIL };
   const head = Buffer.alloc(HEAD);
   let headFilled = 0;
   let left = 0;
@@ -199,8 +199,7 @@ function parser(
           id = head.readUInt32LE(5);
           first = true;
           filled = 0;
-          if (left < 0 || left > (kind === BYTES ? CHUNK : kind === OPEN ? mostOpen : MAX_JSON))
-            return fault('a frame of an impossible size.');
+          if (left < 0 || left > (most[kind] ?? MAX_JSON)) return fault('a frame of an impossible size.');
           whole = kind === BYTES || left === 0 ? undefined : Buffer.allocUnsafe(left);
           if (left === 0) {
             headFilled = 0;

@@ -10,8 +10,12 @@ const WINDOW = 1024 * 1024;
 export const CHUNK = 64 * 1024;
 /** JSON arrives whole; this is more than any request body of the service. */
 export const MAX_JSON = 8 * 1024 * 1024;
+/** The most characters of the code and of the message of a FAIL. Both are logged. */
+const MOST_REASON = 2000;
+/** The most bytes of a FAIL: a character takes up to 6 bytes. */
+export const MOST_FAIL = 32 * 1024;
 /** The close reason when the other end sends JSON that takes long to parse. */
-export const TOO_HEAVY = 'JSON with more names and values than any answer has.';
+const TOO_HEAVY = 'JSON with more names and values than any answer has.';
 /** The cost of an item besides its bytes: about its overhead in memory, so that small items are not free. */
 export const ITEM_COST = 128;
 /** Smaller pieces of bytes are merged while they wait for the reader. */
@@ -23,13 +27,10 @@ type Item = { json: unknown; bytes?: undefined } | { bytes: Buffer; json?: undef
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly code: string;
-  /** Partial results until then. */
-  readonly details: unknown;
 
-  constructor(code: string, message: string, details?: unknown) {
-    super(message);
-    this.code = code;
-    this.details = details;
+  constructor(code: string, message: string) {
+    super(message.slice(0, MOST_REASON));
+    this.code = code.slice(0, MOST_REASON);
   }
 }
 
@@ -45,7 +46,7 @@ export interface Stream {
   json(value: unknown): Promise<void>;
   bytes(data: Buffer): Promise<void>;
   end(): void;
-  fail(code: string, message: string, details?: unknown): void;
+  fail(code: string, message: string): void;
   /** Cancels the stream: nothing more is sent or read. */
   reset(): void;
   /** Aborts when the other end cancelled, or the channel closed. */
@@ -156,9 +157,10 @@ export function channelStream(port: Port): InnerStream {
       if (heard) port.gone();
     },
 
-    fail(code, message, details) {
+    fail(code, message) {
       if (said || broken) return;
-      port.send(FAIL, Buffer.from(JSON.stringify({ code, message, details })));
+      const reason = { code: code.slice(0, MOST_REASON), message: message.slice(0, MOST_REASON) };
+      port.send(FAIL, Buffer.from(JSON.stringify(reason)));
       abandon(); // nothing more is to be read either: the request was answered
     },
 

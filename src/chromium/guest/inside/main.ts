@@ -35,9 +35,7 @@ function onOpen(name: string, args: unknown, stream: Stream) {
   Promise.resolve()
     .then(() => ask(args as never, stream, service))
     .then(() => stream.end())
-    .catch((error: NodeJS.ErrnoException & { details?: unknown }) =>
-      stream.fail(error.code ?? 'internal', error.message, error.details),
-    );
+    .catch((error: NodeJS.ErrnoException) => stream.fail(error.code ?? 'internal', error.message));
 }
 
 void service.closed.then(() => {
