@@ -1,4 +1,5 @@
 import { expect, test, vi } from 'vitest';
+import { memory } from '../../lib/byte-budget.ts';
 import type { Mux } from '../cdp/mux.ts';
 import { serveCdp } from './cdp.ts';
 import type { Stream } from './channel.ts';
@@ -12,4 +13,41 @@ test('a connection to a browser that has exited ends, and causes no error', asyn
   };
   serveCdp(stream, { attach });
   expect(reset).toHaveBeenCalledOnce();
+});
+
+/** A stream of the guest that sends these bytes, and takes no answers. */
+function sending(bytes: Iterable<Buffer>): Stream {
+  const items = bytes[Symbol.iterator]();
+  const next = async () => {
+    const { done, value } = items.next();
+    return done === true ? undefined : { bytes: value };
+  };
+  return { next, bytes: () => new Promise(() => {}), reset() {} } as unknown as Stream;
+}
+
+test('messages that arrive together are received in several turns', async () => {
+  const taken: number[] = [];
+  let received = 0;
+  const pace = {
+    isOver: () => received - (taken.at(-1) ?? 0) >= 1000,
+    next: async () => void taken.push(received),
+  };
+  const receive = () => void received++;
+  serveCdp(sending([Buffer.alloc(65_536)]), { attach: () => ({ receive, flush() {}, closed() {} }) }, undefined, pace);
+  await expect.poll(() => received).toBe(16_384);
+  expect(taken).toHaveLength(16);
+});
+
+test('an unread answer counts for more than its bytes', async () => {
+  const group = memory.group();
+  let sink!: Parameters<Mux['attach']>[0];
+  const attach: Mux['attach'] = (made) => {
+    sink = made;
+    return { receive() {}, flush() {}, closed() {} };
+  };
+  serveCdp({ ...sending([]), next: () => new Promise(() => {}) }, { attach }, group);
+  for (let sent = 0; sent < 1000; sent++) sink.send([Buffer.from('{}')]);
+  expect(group.used).toBeGreaterThan(500_000);
+  sink.close(1000, '');
+  expect(group.used).toBe(0);
 });

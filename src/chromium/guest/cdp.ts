@@ -1,4 +1,5 @@
 import { memory, type Group } from '../../lib/byte-budget.ts';
+import { loopPace, type Pace } from '../../lib/turns.ts';
 import type { Mux } from '../cdp/mux.ts';
 import { MAX_TO_CHROMIUM } from '../cdp/connection.ts';
 import type { Stream } from './channel.ts';
@@ -6,14 +7,21 @@ import type { Stream } from './channel.ts';
 /** Bytes of the length before each message. */
 const HEAD = 4;
 const SPACE = 64 * 1024;
+/** The cost of an unread answer besides its bytes: about its overhead in memory. */
+const UNREAD_COST = 512;
 
 /**
  * A connection to the browser for processes inside the session: messages, each after its length, over a stream of the guest. To the
  * multiplexer it is a client like any other. There is no port inside the session, which its other processes could find.
  */
-export function serveCdp(stream: Stream, mux: Pick<Mux, 'attach'>, group: Group = memory.group()): void {
+export function serveCdp(
+  stream: Stream,
+  mux: Pick<Mux, 'attach'>,
+  group: Group = memory.group(),
+  pace: Pace = loopPace,
+): void {
   const unread = memory.share(group, 'reader', () => leave());
-  let waiting = 0; // bytes not yet sent to the client
+  let waiting = 0; // the cost of the answers that are not yet sent to the client
   let sending = Promise.resolve();
   let paused: { resume: () => void; until: Promise<void> } | undefined;
   let left = false;
@@ -29,13 +37,14 @@ export function serveCdp(stream: Stream, mux: Pick<Mux, 'attach'>, group: Group 
       const head = Buffer.allocUnsafe(HEAD);
       head.writeUInt32LE(size);
       const message = Buffer.concat([head, ...pieces]);
-      waiting += message.length;
+      const cost = message.length + UNREAD_COST;
+      waiting += cost;
       unread.set(waiting);
       sending = sending
         .then(() => stream.bytes(message))
         .catch(() => {})
         .then(() => {
-          waiting -= message.length;
+          waiting -= cost;
           if (!left) unread.set(waiting);
         });
     },
@@ -67,10 +76,20 @@ export function serveCdp(stream: Stream, mux: Pick<Mux, 'attach'>, group: Group 
     const messages = splitter();
     for (let item; (item = await stream.next());) {
       if (!item.bytes) continue;
-      for (const message of messages(item.bytes)) attached.receive(message);
+      for (const message of messages(item.bytes)) {
+        if (paused || pace.isOver()) await turn();
+        if (left) return;
+        attached.receive(message);
+      }
       attached.flush();
       await paused?.until;
     }
+  }
+
+  /** 64 KiB may be 16,384 empty messages. Those that arrived together take several turns of the event loop. */
+  async function turn() {
+    attached.flush();
+    await (paused?.until ?? pace.next());
   }
 
   read()
