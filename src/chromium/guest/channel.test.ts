@@ -1,15 +1,16 @@
 import { Duplex, PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
+import type { Pace } from '../../lib/turns.ts';
 import { channel, ChannelClosed, Refusal, type Stream } from './channel.ts';
 
 type Handler = (name: string, args: unknown, stream: Stream) => void;
 
 /** Two ends of one wire, in this process. */
-function pair(inside: Handler, most = 100) {
+function pair(inside: Handler, most = 100, pace?: Pace) {
   const [there, back] = [new PassThrough(), new PassThrough()];
   const near = Duplex.from({ readable: back, writable: there });
   const far = Duplex.from({ readable: there, writable: back });
-  const host = channel(near, { host: true, onOpen: (_name, _args, stream) => stream.reset(), most: 0 });
+  const host = channel(near, { host: true, onOpen: (_name, _args, stream) => stream.reset(), most: 0, pace });
   const guest = channel(far, { host: false, onOpen: inside, most });
   return { host, guest, toHost: back };
 }
@@ -130,4 +131,20 @@ test('more than the window ends the channel: the service never keeps it', async 
   await expect(async () => {
     for (;;) await stream.next();
   }).rejects.toThrow(ChannelClosed);
+});
+
+test('the service reads no frames while the turn of the event loop is over', async () => {
+  let resume: (() => void) | undefined;
+  const pace = { isOver: () => true, next: () => new Promise<void>((resolve) => (resume = resolve)) };
+  const { host, toHost } = pair(() => {}, 100, pace);
+  const [first, second] = [host.open('first'), host.open('second')];
+  let ended = 0;
+  for (const stream of [first, second]) void stream.next().then(() => ended++);
+  toHost.write(Buffer.from([5, 0, 0, 0, 3, 1, 0, 0, 0]));
+  await expect.poll(() => ended).toBe(1);
+  toHost.write(Buffer.from([5, 0, 0, 0, 3, 3, 0, 0, 0]));
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(ended).toBe(1);
+  resume!();
+  await expect.poll(() => ended).toBe(2);
 });

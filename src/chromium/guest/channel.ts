@@ -1,4 +1,5 @@
 import type { Duplex } from 'node:stream';
+import type { Pace } from '../../lib/turns.ts';
 import {
   BYTES,
   ChannelClosed,
@@ -54,9 +55,11 @@ interface ChannelOptions {
   most: number;
   /** Whether JSON of the other end may be parsed: `{},{},…` of one frame would take seconds. Any, unless set. */
   isLight?: (json: Buffer) => boolean;
+  /** Stops reading when the time of a turn of the event loop is over: the other end can send frames without a pause. */
+  pace?: Pace;
 }
 
-export function channel(socket: Duplex, { host, onOpen, most, isLight = () => true }: ChannelOptions): Channel {
+export function channel(socket: Duplex, { host, onOpen, most, isLight = () => true, pace }: ChannelOptions): Channel {
   const streams = new Map<number, InnerStream>();
   let nextId = host ? 1 : 2;
   let theirs = 0;
@@ -68,15 +71,22 @@ export function channel(socket: Duplex, { host, onOpen, most, isLight = () => tr
   const closed = new Promise<string>((resolve) => (settle = resolve));
 
   const parse = parser(frame, (reason) => close(reason), host ? MOST_OPEN : MAX_JSON);
-  socket.on('data', parse);
+  socket.on('data', read);
   socket.on('error', (error: Error) => close(error.message));
   socket.on('close', () => close('the other end is gone.'));
   socket.on('end', () => close('the other end is gone.'));
 
+  function read(chunk: Buffer) {
+    parse(chunk);
+    if (over !== undefined || !pace?.isOver()) return;
+    socket.pause();
+    void pace.next().then(() => socket.resume());
+  }
+
   function close(reason: string) {
     if (over !== undefined) return;
     over = reason;
-    socket.off('data', parse);
+    socket.off('data', read);
     socket.destroy();
     for (const stream of streams.values()) stream.finish(new ChannelClosed(reason));
     streams.clear();

@@ -4,6 +4,7 @@ import { Value } from 'typebox/value';
 import { isLight } from '../../lib/json-weight.ts';
 import type { Log } from '../../lib/log.ts';
 import { sameOwner } from '../../lib/scope.ts';
+import { loopPace } from '../../lib/turns.ts';
 import { andNoOther } from '../sandbox/descriptors.ts';
 import type { Browser } from '../browser/launch.ts';
 import { logTail } from '../sandbox/log-tail.ts';
@@ -128,6 +129,7 @@ export function guestOf({
       channel: channel(socket, {
         host: true,
         most: MOST_OF_ITS_OWN,
+        pace: loopPace,
         isLight: (json) => isLight(json, MOST_WEIGHT),
         onOpen(name, _args, stream) {
           const serve = name === 'cdp' ? onCdp : name === 'devtools' ? onDevtools : undefined;

@@ -10,11 +10,14 @@ import { Type, type Static, type TSchema } from 'typebox';
 export const MOST_KEPT = 8 * 1024 * 1024;
 /** The most bytes of a process's output in the log of an ended session. */
 export const TAIL_BYTES = 4096;
+/** The most bytes of a piece of a process's output: Node reads 64 KiB at once. */
+const MOST_PIECE = 64 * 1024;
 /** The most bytes of a code's result. */
 const MOST_RESULT = 10 * 1024 * 1024;
 /** The most bytes of each output of code: the guest keeps 1 MiB of it, and the stack of an error. */
 const MOST_PRINTED = 1.5 * 1024 * 1024;
 
+const base64Length = (bytes: number) => Math.ceil(bytes / 3) * 4;
 const orNull = <S extends TSchema>(schema: S) => Type.Union([schema, Type.Null()]);
 const count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 const pid = Type.Integer({ minimum: 1, maximum: 2 ** 31 });
@@ -63,7 +66,10 @@ export const ProcessStatus = Type.Object({
 });
 export const OutputOpened = Type.Object({ tty: Type.Boolean() });
 export const OutputItem = Type.Union([
-  Type.Object({ stream: Type.Union([Type.Literal('stdout'), Type.Literal('stderr')]), data_b64: Type.String() }),
+  Type.Object({
+    stream: Type.Union([Type.Literal('stdout'), Type.Literal('stderr')]),
+    data_b64: Type.String({ maxLength: base64Length(MOST_PIECE) }),
+  }),
   Type.Object({ event: Type.Literal('exit'), exit_code: exitCode }),
   Type.Object({ event: Type.Literal('dropped'), dropped_bytes: count }),
 ]);
@@ -71,7 +77,7 @@ export type OutputItem = Static<typeof OutputItem>;
 const Written = Type.Object({ written_bytes: count });
 const Ok = Type.Object({ ok: Type.Literal(true) });
 const Tail = Type.Object({
-  tail_b64: Type.String({ maxLength: Math.ceil(TAIL_BYTES / 3) * 4 }),
+  tail_b64: Type.String({ maxLength: base64Length(TAIL_BYTES) }),
   exit_code: orNull(exitCode),
 });
 
