@@ -51,3 +51,31 @@ test('an unread answer counts for more than its bytes', async () => {
   sink.close(1000, '');
   expect(group.used).toBe(0);
 });
+
+test('a message in assembly is counted, and waits when there is no room for it', async () => {
+  const group = memory.group();
+  const size = 2 * 1024 * 1024;
+  const head = Buffer.alloc(4);
+  head.writeUInt32LE(size);
+  let read = 0;
+  function* chunks() {
+    yield head;
+    for (; read < size; read += 65_536) yield Buffer.alloc(65_536, 'x');
+  }
+  // A whole message of one project, and a message of another that exceeds the total: there is room for no other.
+  const others = [memory.share(memory.group(), 'reader', () => {}), memory.share(memory.group(), 'sender', () => {})];
+  others[0]!.set(72 * 1024 * 1024);
+  others[1]!.grow(80 * 1024 * 1024, () => {});
+  const received: Buffer[] = [];
+  const receive = (message: Buffer) => void received.push(message);
+  try {
+    serveCdp(sending(chunks()), { attach: () => ({ receive, flush() {}, closed() {} }) }, group);
+    await expect.poll(() => memory.waiting).toBe(1);
+    expect(read).toBeLessThan(size / 4);
+    others[1]!.close();
+    await expect.poll(() => received.map(String)).toEqual(['x'.repeat(size)]);
+    await expect.poll(() => group.used).toBe(0);
+  } finally {
+    for (const other of others) other.close();
+  }
+});

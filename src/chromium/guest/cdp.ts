@@ -7,6 +7,8 @@ import type { Stream } from './channel.ts';
 /** Bytes of the length before each message. */
 const HEAD = 4;
 const SPACE = 64 * 1024;
+/** A message in assembly counts towards the memory budget from this size on. */
+const LARGE = 256 * 1024;
 /** The cost of an unread answer besides its bytes: about its overhead in memory. */
 const UNREAD_COST = 512;
 
@@ -21,6 +23,7 @@ export function serveCdp(
   pace: Pace = loopPace,
 ): void {
   const unread = memory.share(group, 'reader', () => leave());
+  const assembly = memory.share(group, 'sender', () => leave()); // the client stopped in the middle of a message
   let waiting = 0; // the cost of the answers that are not yet sent to the client
   let sending = Promise.resolve();
   let paused: { resume: () => void; until: Promise<void> } | undefined;
@@ -67,6 +70,7 @@ export function serveCdp(
     if (left) return;
     left = true;
     unread.close();
+    assembly.close();
     paused?.resume();
     client?.closed();
     stream.reset();
@@ -76,20 +80,33 @@ export function serveCdp(
     const messages = splitter();
     for (let item; (item = await stream.next());) {
       if (!item.bytes) continue;
-      for (const message of messages(item.bytes)) {
+      for (const message of messages.split(item.bytes)) {
         if (paused || pace.isOver()) await turn();
         if (left) return;
         attached.receive(message);
       }
       attached.flush();
       await paused?.until;
+      await room(messages.size);
     }
+  }
+
+  /** Resolves when there is room for the message in assembly. Counted twice: it is copied when its buffer grows. */
+  async function room(size: number) {
+    if (left) return;
+    if (size < LARGE) {
+      if (assembly.bytes > 0) assembly.close(); // the multiplexer counts it from now on
+      return;
+    }
+    await new Promise<void>((resolve) => void (assembly.grow(2 * size - assembly.bytes, resolve) && resolve()));
   }
 
   /** 64 KiB may be 16,384 empty messages. Those that arrived together take several turns of the event loop. */
   async function turn() {
     attached.flush();
+    assembly.hold(true);
     await (paused?.until ?? pace.next());
+    assembly.hold(false);
   }
 
   read()
@@ -103,7 +120,7 @@ function splitter() {
   let buffer = Buffer.allocUnsafeSlow(SPACE);
   let size = 0;
   const wanted = () => HEAD + (size < HEAD ? 0 : buffer.readUInt32LE(0));
-  return function* (bytes: Buffer): Generator<Buffer> {
+  function* split(bytes: Buffer): Generator<Buffer> {
     for (let at = 0; at < bytes.length;) {
       const taken = Math.min(wanted() - size, bytes.length - at);
       if (size + taken > buffer.length) {
@@ -116,9 +133,21 @@ function splitter() {
       at += taken;
       if (wanted() > MAX_TO_CHROMIUM) throw new Error('a message that is too large');
       if (size < HEAD || size < wanted()) continue;
-      yield Buffer.from(buffer.subarray(HEAD, size)); // the multiplexer keeps and changes the buffer it gets
+      const message = buffer.subarray(HEAD, size);
       size = 0;
-      if (buffer.length > SPACE) buffer = Buffer.allocUnsafeSlow(SPACE);
+      // The multiplexer keeps and changes the buffer it gets.
+      if (buffer.length === SPACE) yield Buffer.from(message);
+      else {
+        buffer = Buffer.allocUnsafeSlow(SPACE);
+        yield message;
+      }
     }
+  }
+  return {
+    split,
+    /** The bytes of the message in assembly. */
+    get size() {
+      return size;
+    },
   };
 }
