@@ -312,6 +312,7 @@ const own = new Set([
   'chromium/egress/http-words.ts refuseTrace',
   'chromium/forms/traffic.ts pageTraffic',
   'api/stream-places.ts takeStreamPlace',
+  'chromium/bidi/params.ts parseParams',
   'chromium/telemetry/target.ts isWorker',
   'chromium/telemetry/target.ts wireType',
   'cluster/credential.ts digestOf',

@@ -61,7 +61,7 @@ test('a failure reaches every caller, and the next call runs again', async () =>
 test('a call while the work begins is merged, too', async () => {
   let runs = 0;
   let inner: Promise<void> | undefined;
-  const run = mergedRuns<void>(async () => {
+  const run: () => Promise<void> = mergedRuns(async () => {
     if (++runs === 1) inner = run();
     await turn();
   });

@@ -121,11 +121,12 @@ async function connectionTo({ dataDir, databaseUrl, log }: Pick<StoreOptions, 'd
   };
 }
 
-const TEXT_ARRAY = 1009;
+/** By the number of the type: `text[]`. */
+const parsers = new Map<number, (text: string) => unknown>([[1009, textArray]]);
 
 const types: pg.CustomTypesConfig = {
   getTypeParser: (type, format) =>
-    Number(type) === TEXT_ARRAY && format !== 'binary' ? textArray : pg.types.getTypeParser(type, format),
+    (format === 'binary' ? undefined : parsers.get(type)) ?? pg.types.getTypeParser(type, format),
 };
 
 function openPool(connection: pg.PoolConfig, max: number, log: Log) {

@@ -117,7 +117,7 @@ describe('a pool', () => {
         await expect.poll(() => filled(left.id), { timeout: 40_000 }).toBe(1);
         const [before] = await browsersOf(pool);
         await save(profile.id, site.logIn);
-        await expect.poll(() => browsersOf(pool)).not.toContain(before); // the pool hears of it
+        await expect.poll(() => browsersOf(pool), { timeout: 40_000 }).not.toContain(before); // the pool hears of it
         const fresh = await acquire(pool);
         expect(await site.look(fresh)).toEqual(loggedIn);
         const old = await acquire(left);

@@ -21,7 +21,10 @@ test('a report with more than an output may have is refused by its bytes, before
   const large = [done('😀'.repeat(1.2 * MIB)), done('"'.repeat(4.6 * MIB)), done('\0'.repeat(4.6 * MIB))];
   const decoded = vi.spyOn(Buffer.prototype, 'toString');
   for (const line of large) {
-    expect(reported(line)).toEqual({ taken: [], refused: ['The worker sent a report of more than 4.5 MiB of output.'] });
+    expect(reported(line)).toEqual({
+      taken: [],
+      refused: ['The worker sent a report of more than 4.5 MiB of output.'],
+    });
     expect(decoded).not.toHaveBeenCalled();
   }
 });
