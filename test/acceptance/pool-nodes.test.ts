@@ -176,10 +176,16 @@ describe('two nodes', () => {
 test('three nodes, one killed and one frozen for a while, under load: no double lease, no lost browser, every request is answered', async () => {
   const c = await nodes.start({ CORRAL_MAX_SESSIONS: '8' });
   await know(3, a, b, c);
-  const id = await pool(a, 6, { reset_on_release: false, timeout_seconds: 20, fill_rate_per_minute: 6000 });
   const [idOfB, idOfC] = [await b.id(), await c.id()];
-  const at = new Set((await browsersOf(id)).map(({ node_id }) => node_id));
-  expect(at, 'or this test shows nothing').toEqual(new Set([await a.id(), idOfB, idOfC]));
+  // A node that refused a browser of the tests above is not asked for 15 s. Then the pool has none there, and is created again.
+  const everyNode = new Set([await a.id(), idOfB, idOfC]);
+  let id = '';
+  for (const until = Date.now() + 60_000; ; await client(a).browserPools.delete(id, { force: true })) {
+    id = await pool(a, 6, { reset_on_release: false, timeout_seconds: 20, fill_rate_per_minute: 6000 });
+    const at = new Set((await browsersOf(id)).map(({ node_id }) => node_id));
+    if (at.size === everyNode.size) break;
+    expect(Date.now(), `a pool on all nodes, not only on ${[...at].join(' and ')}`).toBeLessThan(until);
+  }
 
   const held = new Set<string>();
   let stop = false;
