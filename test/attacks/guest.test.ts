@@ -115,7 +115,7 @@ describe('a guest that was taken over', () => {
 
   test.each([
     ['an answer', 'JSON_ITEM', /more names and values/],
-    ['a refusal', 'FAIL', /more names and values/],
+    ['a refusal', 'FAIL', /impossible size/],
     ['a question', 'OPEN', /impossible size/],
   ])('does not have the service parse JSON for seconds in %s', async (_, kind, reason) => {
     const { guest, ended } = hostile(`asked((name, stream) =>
