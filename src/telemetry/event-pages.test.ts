@@ -37,7 +37,7 @@ test('a page keeps the lines that are asked for, and not the chunks that have th
   expect(kept).toBeLessThan(2 * 2 ** 20);
 });
 
-test('a page of large chunks ends early, the next goes on, and both are counted', async () => {
+test('a page ends after 16 MiB of searched text, the next page begins there, and one chunk at a time is counted', async () => {
   const reading = await archive(40, 900_000);
   let counted = 0;
   const room = { add: async (bytes: number) => void (counted += bytes) };

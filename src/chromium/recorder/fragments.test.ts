@@ -1,16 +1,9 @@
 import { afterEach, expect, test, vi } from 'vitest';
+import { box, moov } from '../../../test/support/mp4.ts';
 import { fragmentReader, type Fragment } from './fragments.ts';
 
 afterEach(() => vi.restoreAllMocks());
 
-function box(type: string, content: Buffer): Buffer {
-  const head = Buffer.alloc(8);
-  head.writeUInt32BE(8 + content.length);
-  head.write(type, 4);
-  return Buffer.concat([head, content]);
-}
-
-const moov = box('moov', Buffer.concat([Buffer.from('mdhd'), Buffer.alloc(12), Buffer.from([0, 0, 3, 232])]));
 const moof = box('moof', Buffer.concat([Buffer.from('tfdt'), Buffer.alloc(12)]));
 
 function read(bytes: Buffer, piece: number) {

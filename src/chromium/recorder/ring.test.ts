@@ -1,19 +1,11 @@
 import { PassThrough } from 'node:stream';
 import { expect, test, vi } from 'vitest';
+import { box, moov } from '../../../test/support/mp4.ts';
 import { memory } from '../../lib/byte-budget.ts';
 import type { Engine } from '../engine.ts';
 import { pictureMemory } from './picture-memory.ts';
 import type { Recording } from './recorder.ts';
 import { keepRing } from './ring.ts';
-
-function box(type: string, content: Buffer): Buffer {
-  const head = Buffer.alloc(8);
-  head.writeUInt32BE(8 + content.length);
-  head.write(type, 4);
-  return Buffer.concat([head, content]);
-}
-
-const moov = box('moov', Buffer.concat([Buffer.from('mdhd'), Buffer.alloc(12), Buffer.from([0, 0, 3, 232])]));
 
 /** A fragment that begins at this millisecond. The time has 64 bits. */
 function fragment(time: number | bigint, bytes = 1): Buffer {
