@@ -211,15 +211,7 @@ async function oneSession(
     if (ending === 'left to idle') return plan;
     const deleting = [life.call('DELETE', `/browsers/${id}`)];
     if (ending === 'deleted twice at once') deleting.push(life.call('DELETE', `/browsers/${name}`));
-    for (const { status, text } of await Promise.all(deleting)) {
-      const known = status === 204 || ((disturbed || deleting.length > 1) && status === 404);
-      if (!known) throw new Error(`DELETE answered ${status}: ${text}`);
-      if (status !== 204) continue;
-      // Killed by now; the kernel may take a moment to bury it.
-      const all = () => [...life.trace.directories(), ...life.trace.cgroups(), ...life.trace.processes()];
-      const stayed = await untilNothing(() => all().filter((thing) => thing.includes(id)), patienceMs);
-      if (stayed.length > 0) throw new Error(`DELETE was answered, and there is still ${stayed.join(', ')}`);
-    }
+    await expectDeleted(life, id, await Promise.all(deleting), disturbed || deleting.length > 1);
   } catch (error) {
     const { message } = error as Error;
     // On a busy machine a client may come after the idle timeout, and is refused as it should be.
@@ -358,4 +350,21 @@ async function killedClient(address: string, afterMs: number): Promise<void> {
     client.kill('SIGKILL');
     await exited;
   });
+}
+
+/** Fails for a DELETE that was refused, and for what a deleted session left. `goneBefore` allows a session that has ended already. */
+async function expectDeleted(
+  life: Life,
+  id: string,
+  answers: readonly { status: number; text: string }[],
+  goneBefore: boolean,
+): Promise<void> {
+  for (const { status, text } of answers) {
+    if (status !== 204 && !(goneBefore && status === 404)) throw new Error(`DELETE answered ${status}: ${text}`);
+    if (status !== 204) continue;
+    // Killed by now; the kernel may take a moment to bury it.
+    const all = () => [...life.trace.directories(), ...life.trace.cgroups(), ...life.trace.processes()];
+    const stayed = await untilNothing(() => all().filter((thing) => thing.includes(id)), patienceMs);
+    if (stayed.length > 0) throw new Error(`DELETE was answered, and there is still ${stayed.join(', ')}`);
+  }
 }

@@ -27,8 +27,6 @@ export function Overview() {
   if (health.isPending) return <Waiting />;
 
   const nodes = health.data?.parts.flatMap((part) => part.nodes ?? []) ?? [];
-  const places = nodes.reduce((sum, node) => sum + node.capacity, 0);
-  const taken = nodes.reduce((sum, node) => sum + node.running, 0);
   const failed = (ended.data ?? []).filter(({ ended_reason }) => ended_reason && isFault[ended_reason]).slice(0, 5);
   const faulty = health.data?.parts.filter(({ ok }) => !ok) ?? [];
   return (
@@ -39,52 +37,10 @@ export function Overview() {
           {detail}
         </Alert>
       ))}
-      <SimpleGrid cols={{ base: 1, xs: 3 }}>
-        <Figure label="Sessions running" value={`${taken} of ${places}`}>
-          <Progress value={places ? (100 * taken) / places : 0} mt="xs" aria-label="Places taken" />
-        </Figure>
-        <Figure label="Nodes" value={String(nodes.length)}>
-          <Text size="xs" c="dimmed" mt={4}>
-            version {health.data?.version}
-          </Text>
-        </Figure>
-        <Figure label="Waiting for a pool's browser" value={String(waiting(pools.data))}>
-          <Text size="xs" c="dimmed" mt={4}>
-            {pools.data?.length ?? 0} {pools.data?.length === 1 ? 'pool' : 'pools'}
-          </Text>
-        </Figure>
-      </SimpleGrid>
+      <Load nodes={nodes} version={health.data?.version} pools={pools.data} />
       <Section title="Newest sessions" to="/sessions">
         <Refusal error={running.error} />
-        {running.data?.length === 0 && (
-          <Empty title="No browser is running" command={create()}>
-            Start one with the API, and it appears here within seconds.
-          </Empty>
-        )}
-        {(running.data?.length ?? 0) > 0 && (
-          <Table verticalSpacing={6} aria-label="Newest sessions">
-            <Table.Tbody>
-              {running.data?.map((session) => (
-                <Table.Tr key={session.session_id}>
-                  <Table.Td>
-                    <SessionLink session={session} />
-                  </Table.Td>
-                  <Table.Td>
-                    <State of={session.state} />
-                  </Table.Td>
-                  <Table.Td className="wide-only">
-                    <Text size="sm" c="dimmed" className="clip">
-                      {session.active_page?.title || session.active_page?.url}
-                    </Text>
-                  </Table.Td>
-                  <Table.Td ta="right">
-                    <Time at={session.created_at} />
-                  </Table.Td>
-                </Table.Tr>
-              ))}
-            </Table.Tbody>
-          </Table>
-        )}
+        {running.data && <NewestSessions sessions={running.data} />}
       </Section>
       {failed.length > 0 && (
         <Section title="Sessions that ended badly">
@@ -138,6 +94,70 @@ export function Overview() {
         </Section>
       )}
     </Screen>
+  );
+}
+
+/** How much of the service is in use. */
+function Load({
+  nodes,
+  version,
+  pools,
+}: {
+  nodes: readonly { capacity: number; running: number }[];
+  version: string | undefined;
+  pools: BrowserPool[] | undefined;
+}) {
+  const places = nodes.reduce((sum, node) => sum + node.capacity, 0);
+  const taken = nodes.reduce((sum, node) => sum + node.running, 0);
+  return (
+    <SimpleGrid cols={{ base: 1, xs: 3 }}>
+      <Figure label="Sessions running" value={`${taken} of ${places}`}>
+        <Progress value={places ? (100 * taken) / places : 0} mt="xs" aria-label="Places taken" />
+      </Figure>
+      <Figure label="Nodes" value={String(nodes.length)}>
+        <Text size="xs" c="dimmed" mt={4}>
+          version {version}
+        </Text>
+      </Figure>
+      <Figure label="Waiting for a pool's browser" value={String(waiting(pools))}>
+        <Text size="xs" c="dimmed" mt={4}>
+          {pools?.length ?? 0} {pools?.length === 1 ? 'pool' : 'pools'}
+        </Text>
+      </Figure>
+    </SimpleGrid>
+  );
+}
+
+function NewestSessions({ sessions }: { sessions: Browser[] }) {
+  if (sessions.length === 0)
+    return (
+      <Empty title="No browser is running" command={create()}>
+        Start one with the API, and it appears here within seconds.
+      </Empty>
+    );
+  return (
+    <Table verticalSpacing={6} aria-label="Newest sessions">
+      <Table.Tbody>
+        {sessions.map((session) => (
+          <Table.Tr key={session.session_id}>
+            <Table.Td>
+              <SessionLink session={session} />
+            </Table.Td>
+            <Table.Td>
+              <State of={session.state} />
+            </Table.Td>
+            <Table.Td className="wide-only">
+              <Text size="sm" c="dimmed" className="clip">
+                {session.active_page?.title || session.active_page?.url}
+              </Text>
+            </Table.Td>
+            <Table.Td ta="right">
+              <Time at={session.created_at} />
+            </Table.Td>
+          </Table.Tr>
+        ))}
+      </Table.Tbody>
+    </Table>
   );
 }
 
