@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { manyOwners, uidRange } from './owners.ts';
 import { startTime } from './process-tree.ts';
 
@@ -74,4 +74,27 @@ test('claims of a killed service are free when its directories are removed and i
   rmSync(dir, { recursive: true });
   manyOwners(range, { at });
   expect(readdirSync(at)).toEqual(['700002']);
+});
+
+test('a removed directory of claims leaves no rejection without a handler, and freeing is tried again', async () => {
+  const unhandled: unknown[] = [];
+  const hear = (reason: unknown) => void unhandled.push(reason);
+  process.on('unhandledRejection', hear);
+  vi.useFakeTimers({ toFake: ['setTimeout'] });
+  try {
+    const owners = manyOwners(range, { at });
+    const { uid, release } = owners.claim();
+    rmSync(at, { recursive: true });
+    release();
+    vi.runOnlyPendingTimers();
+    await expect.poll(() => vi.getTimerCount() > 0 || unhandled.length > 0).toBe(true); // the next try is due
+    mkdirSync(at);
+    writeFileSync(join(at, String(uid)), `${process.pid} ${startTime(process.pid)} `);
+    vi.runOnlyPendingTimers();
+    await expect.poll(() => readdirSync(at)).toEqual([]);
+    expect(unhandled).toEqual([]);
+  } finally {
+    vi.useRealTimers();
+    process.off('unhandledRejection', hear);
+  }
 });

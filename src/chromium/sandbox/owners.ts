@@ -132,17 +132,17 @@ export function manyOwners(
   }
 
   function tidySoon(): void {
-    const tidy = async () => free(ended(), await livingUids());
-    timer ??= withoutOwner(() =>
-      setTimeout(
-        () =>
-          void tidy().finally(() => {
-            timer = undefined;
-            if (retired.size > 0) tidySoon();
-          }),
-        TIDY_MS,
-      ).unref(),
-    );
+    timer ??= withoutOwner(() => setTimeout(() => void tidy(), TIDY_MS).unref());
+  }
+
+  async function tidy(): Promise<void> {
+    try {
+      free(ended(), await livingUids());
+    } catch {
+      // The directory was removed, for example. The next claim reports it.
+    }
+    timer = undefined;
+    if (retired.size > 0) tidySoon();
   }
 
   free(ended(), livingUidsAtOnce());
