@@ -2,7 +2,8 @@ import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { afterEach, expect, test } from 'vitest';
 import { watchMemory, type OutOfMemory } from './memory-watch.ts';
-import { killTree, memoryParts, tree } from './process-tree.ts';
+import { killTree, memoryParts, thaw, tree } from './process-tree.ts';
+import { sharedMemory } from './shared-memory.ts';
 
 const ends: (() => unknown)[] = [];
 afterEach(async () => {
@@ -136,4 +137,20 @@ test('the processes of sessions that are short of memory are read in turns of th
   ends.push(watchMemory(session('one')), watchMemory(session('two')));
   await expect.poll(() => seen, { timeout: 30_000 }).toContain('two');
   expect(seen.slice(0, seen.indexOf('two'))).toContain('turn');
+});
+
+test.each([
+  ['continued after standby', (pids: number[]) => thaw(new Map(pids.map((pid) => [pid, '1'])))],
+  ['asked for their shared memory', sharedMemory],
+])('thousands of processes are %s in turns of the event loop', async (_, work) => {
+  const pids = Array.from({ length: 4000 }, (_, index) => 2 ** 22 + index); // beyond the largest pid of Linux
+  let turned = 0;
+  const count = () => {
+    turned += 1;
+    next = setImmediate(count);
+  };
+  let next = setImmediate(count);
+  await work(pids);
+  clearImmediate(next);
+  expect(turned).toBeGreaterThan(1);
 });

@@ -170,8 +170,12 @@ async function bound(unbounded: readonly Watched[]): Promise<boolean> {
   const gained = gainedShared();
   const machine = await processes();
   const { resident, startTimes } = machine;
+  /** The pid may belong to another process by now. */
+  const isSame = (pid: number) => startTimes.has(pid) && startTime(pid) === startTimes.get(pid);
+  const turn = turns();
   let ended = false;
   for (const session of unbounded) {
+    await turn();
     const seen = sessions.get(session);
     if (!seen) continue; // it has ended
     seen.shared += gained;
@@ -186,16 +190,20 @@ async function bound(unbounded: readonly Watched[]): Promise<boolean> {
     const victims: Task[] = [];
     for (const { pid, bytes } of sizes) {
       if (left <= session.mostBytes) break;
-      const name = nameOf(pid);
-      // The pid may belong to another process by now.
-      if (startTime(pid) === startTimes.get(pid) && signal(pid, 'SIGKILL')) victims.push({ pid, bytes, name });
+      if (isSame(pid)) victims.push({ pid, bytes, name: nameOf(pid) });
       left -= bytes;
+      await turn();
     }
     ended = true;
+    // Before the first one is ended: it may be the one whose exit ends the session.
     session.onKill(
       `The session took ${mb(took)} MB of memory and may take ${mb(session.mostBytes)}: its largest ${victims.length === 1 ? 'process was' : `${victims.length} processes were`} ended.`,
       { by: 'service', mostBytes: session.mostBytes, ended: victims, largest: listed },
     );
+    for (const { pid } of victims) {
+      if (isSame(pid)) signal(pid, 'SIGKILL');
+      await turn();
+    }
   }
   return ended;
 }

@@ -15,7 +15,7 @@ test('freezing a tree is cancelled after a time, and its stopped processes run a
     await expect(freezeTree(child.pid!, stopped, -1)).rejects.toThrow('processes come faster');
     await freezeTree(child.pid!, stopped, 60_000);
     expect(stopped.has(child.pid!)).toBe(true);
-    thaw(stopped);
+    await thaw(stopped);
     expect(stopped.size).toBe(0);
   } finally {
     child.kill('SIGKILL');
@@ -58,7 +58,7 @@ test.runIf(process.getuid?.() === 0)('nsenter runs on after a thaw, and exits wh
       const stopped: Stopped = new Map();
       await freezeTree(child.pid!, stopped);
       expect([...stopped.keys()]).toEqual([child.pid, ...sleeping()]);
-      thaw(stopped);
+      await thaw(stopped);
     }
     await expect.poll(() => stateOf(sleeping()[0]!)).toBe('S');
     process.kill(sleeping()[0]!, 'SIGKILL');

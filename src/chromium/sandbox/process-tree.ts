@@ -106,6 +106,7 @@ export async function gone(pid: number, startedAt: string | undefined, patienceM
  */
 export async function freezeTree(leader: number, stopped: Stopped, patienceMs = 10_000): Promise<void> {
   const end = performance.now() + patienceMs;
+  const turn = turns();
   for (;;) {
     // A stopped process may have been continued by another one before that one was stopped, so the state is read each time.
     const states = await living([leader]);
@@ -119,6 +120,7 @@ export async function freezeTree(leader: number, stopped: Stopped, patienceMs = 
       if (startedAt === undefined) continue;
       stopped.set(pid, startedAt);
       signal(pid, 'SIGSTOP');
+      await turn();
     }
     await sleep(1);
   }
@@ -128,9 +130,13 @@ export async function freezeTree(leader: number, stopped: Stopped, patienceMs = 
 export type Stopped = Map<number, string>;
 
 /** Continues the processes that `freezeTree` has stopped, the last one first. */
-export function thaw(stopped: Stopped): void {
-  for (const [pid, startedAt] of [...stopped].reverse()) if (startTime(pid) === startedAt) signal(pid, 'SIGCONT');
-  stopped.clear();
+export async function thaw(stopped: Stopped): Promise<void> {
+  const turn = turns();
+  for (const [pid, startedAt] of [...stopped].reverse()) {
+    stopped.delete(pid);
+    if (startTime(pid) === startedAt) signal(pid, 'SIGCONT');
+    await turn();
+  }
 }
 
 /** The processes of the machine. */

@@ -88,7 +88,13 @@ export function running(
   });
 
   const ofTrees = atMostEvery(MEASURED_MS, () => treeMemory(leaders()));
-  const leaders = () => [pid!, ...[...adopted].filter(([pid, at]) => startTime(pid) === at).map(([pid]) => pid)];
+  const leaders = () => {
+    forgetExited();
+    return [pid!, ...adopted.keys()];
+  };
+  const forgetExited = () => {
+    for (const [pid, at] of adopted) if (at === undefined || startTime(pid) !== at) adopted.delete(pid);
+  };
 
   return {
     pid,
@@ -111,7 +117,7 @@ export function running(
       if (cgroup?.canFreeze) await cgroup.thaw().catch(ifOver);
       else {
         await display?.thaw();
-        thaw(stopped);
+        await thaw(stopped);
       }
       frozen = false;
     },
@@ -127,7 +133,10 @@ export function running(
       return cgroup?.pids() ?? [...(await living(leaders())).keys()];
     },
 
-    adopt: (pid) => void adopted.set(pid, startTime(pid)),
+    adopt(pid) {
+      forgetExited(); // a session can end its guest any number of times
+      adopted.set(pid, startTime(pid));
+    },
 
     async stop() {
       if (!over && pid !== undefined) {

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
-import { setImmediate as yielded } from 'node:timers/promises';
+import { turns } from '../../lib/turns.ts';
 import { MEMORY_DISKS } from './mounts.ts';
 import { memoryDisk } from './outside.ts';
 
@@ -14,8 +14,6 @@ interface SharedMemory {
 }
 
 const BLOCK = 512;
-/** Number of descriptors that are read before the event loop gets a turn. */
-const AT_ONCE = 200;
 /** Of one session. A browser with a hundred tabs has ten thousand. */
 const MOST_DESCRIPTORS = 100_000;
 
@@ -32,11 +30,13 @@ export function machineSharedMemory(): number {
 export async function sharedMemory(pids: readonly number[]): Promise<SharedMemory> {
   const held = new Map<number, number>();
   const seen = new Set<number>();
+  const turn = turns();
   let left = MOST_DESCRIPTORS;
   for (const pid of pids) {
+    await turn();
     for (const descriptor of descriptorsOf(pid)) {
       if (left-- <= 0) return { disks: await disksOf(pids), held, complete: false };
-      if (left % AT_ONCE === 0) await yielded();
+      await turn();
       const path = `/proc/${pid}/fd/${descriptor}`;
       try {
         if (!readlinkSync(path).startsWith('/memfd:')) continue;
@@ -68,8 +68,10 @@ async function disksOf(pids: readonly number[]): Promise<number> {
     if (own) counted.add(own.dev);
   }
   const namespaces = new Set<string>();
+  const turn = turns();
   let bytes = 0;
   for (const pid of pids) {
+    await turn();
     try {
       const namespace = readlinkSync(`/proc/${pid}/ns/mnt`);
       if (readlinkSync(`/proc/${pid}/root`) !== '/' || namespaces.has(namespace)) continue;
