@@ -30,6 +30,12 @@ interface Encoder {
   kill(): void;
 }
 
+/**
+ * The most pixels of a picture and of a video. ffmpeg is outside of the session and its limits: a page of 16,000 by 16,000 pixels took
+ * 3.4 GB of it.
+ */
+export const MOST_PIXELS = 3840 * 2160;
+
 /** Whether ffmpeg is installed. */
 export const canEncode = () => ['/usr/local/bin', '/usr/bin', '/bin'].some((folder) => existsSync(`${folder}/ffmpeg`));
 
@@ -48,7 +54,8 @@ export function startEncoder(
   const args: string[] = [];
   const add = (...words: string[]) => args.push(...words);
   add('-hide_banner', '-loglevel', 'error', '-nostdin', '-fflags', 'nobuffer');
-  add('-probesize', '32', '-analyzeduration', '0', '-use_wallclock_as_timestamps', '1', ...source, '-i', 'pipe:0');
+  add('-probesize', '32', '-analyzeduration', '0', '-use_wallclock_as_timestamps', '1');
+  add('-max_pixels', String(MOST_PIXELS), ...source, '-i', 'pipe:0');
   // Pictures of any size are scaled to the video's one size. It is even, because colours have half the resolution.
   add('-vf', `scale=${w}:${h}:force_original_aspect_ratio=decrease,pad=${w}:${h}:(ow-iw)/2:(oh-ih)/2`);
   add('-an', '-fps_mode', 'vfr', '-enc_time_base', '1:1000');

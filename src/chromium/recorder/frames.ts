@@ -2,9 +2,9 @@ import type net from 'node:net';
 import { turns } from '../../lib/turns.ts';
 import { activePage } from '../pages/active-page.ts';
 import { isLayout, isScreencastFrame } from '../cdp/shapes.ts';
-import { connectDisplay, MOST_SENT, type Picture } from '../computer/display-client.ts';
+import { connectDisplay, type Picture } from '../computer/display-client.ts';
 import type { Engine } from '../engine.ts';
-import type { Size } from './encoder.ts';
+import { MOST_PIXELS, type Size } from './encoder.ts';
 
 /** Pictures of a session as they change. */
 export interface Frames {
@@ -17,6 +17,10 @@ export interface Frames {
 }
 
 const JPEG_QUALITY = 85;
+/** The most bytes of a JPEG of that quality, for each pixel and beside them. Only a browser that was taken over sends more. */
+const BYTES_A_PIXEL = 3;
+const HEAD_BYTES = 64 * 1024;
+const BASE64 = 4 / 3;
 /** How often the page in front is looked up. */
 const LOOK_MS = 500;
 
@@ -33,10 +37,10 @@ async function displayFrames(connect: () => net.Socket): Promise<Frames> {
   let gone = () => {};
   const display = await connectDisplay(connect, () => gone());
   const { size } = display;
-  if (size.width * size.height * 4 > MOST_SENT) {
+  if (size.width * size.height > MOST_PIXELS) {
     display.close();
     throw new DisplayTooLarge(
-      `A display of ${size.width} by ${size.height} is too large to be recorded: ${MOST_SENT / 4} pixels (3840 by 2160) are the most.`,
+      `A display of ${size.width} by ${size.height} is too large to be recorded: ${MOST_PIXELS} pixels (3840 by 2160) are the most.`,
     );
   }
   return {
@@ -68,6 +72,12 @@ async function copyOf({ width, height, pixels }: Picture, size: Size): Promise<B
   return copy;
 }
 
+/** The size in which a page is recorded: its own, or the largest one of the same shape. A client may give a page any size. */
+export function recordedSize({ width, height }: Size): Size {
+  const scale = Math.min(1, Math.sqrt(MOST_PIXELS / (width * height)));
+  return { width: Math.floor(width * scale), height: Math.floor(height * scale) };
+}
+
 /** Headless: a screencast of the active page. It switches when another page becomes active. */
 async function pageFrames({ mux }: Engine): Promise<Frames> {
   const active = activePage(mux);
@@ -85,7 +95,8 @@ async function pageFrames({ mux }: Engine): Promise<Frames> {
     active.close();
     throw error;
   });
-  const size = { width: cssLayoutViewport.clientWidth, height: cssLayoutViewport.clientHeight };
+  const size = recordedSize({ width: cssLayoutViewport.clientWidth, height: cssLayoutViewport.clientHeight });
+  const mostData = BASE64 * (BYTES_A_PIXEL * size.width * size.height + HEAD_BYTES);
   let shown: string | undefined;
   let looking: NodeJS.Timeout | undefined;
   let unacknowledged: { sessionId: string; number: number } | undefined;
@@ -114,7 +125,7 @@ async function pageFrames({ mux }: Engine): Promise<Frames> {
     size,
     start(onPicture, onGone) {
       client.on('Page.screencastFrame', isScreencastFrame, ({ data, sessionId: number }, sessionId) => {
-        if (over || sessionId === undefined || sessionId !== shown) return;
+        if (over || sessionId === undefined || sessionId !== shown || data.length > mostData) return;
         unacknowledged = { sessionId, number };
         onPicture(Buffer.from(data, 'base64'));
       });
