@@ -24,7 +24,7 @@ export const sessionErrors = {
     (p: { most: number | 'memory' }) =>
       p.most === 'memory'
         ? 'The recordings of this node, or of this project on it, take the maximum of memory. Stop one first, or record a session with a smaller viewport.'
-        : `${p.most} recordings of this session are running, which is the maximum. Stop one first.`,
+        : `${p.most} recordings of this session are running or being finished, which is the maximum. Stop one first, or retry when a video is finished.`,
   ),
   viewport_in_use: conflict(
     'The live view has viewers, or the session is being recorded.',

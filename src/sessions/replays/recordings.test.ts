@@ -31,7 +31,13 @@ function encoder() {
 const soon = (check: () => void) => vi.waitFor(check, { timeout: 30_000 });
 
 /** Recordings of one session. `pictures`: whether a finished video has any. */
-function node({ pictures = true, mostBytes = 1000, short = false, folder = '.' } = {}) {
+function node({
+  pictures = true,
+  mostBytes = 1000,
+  short = false,
+  folder = '.',
+  finish = async () => (pictures ? 5 : undefined),
+}: Partial<{ pictures: boolean; mostBytes: number; short: boolean; folder: string; finish: () => Promise<number | undefined> }> = {}) {
   const [applied, said, claimed]: [string[], string[], (number | 'released')[]] = [[], [], []];
   const encoders: ReturnType<typeof encoder>[] = [];
   const recorded = new Set<Recorded>();
@@ -53,7 +59,7 @@ function node({ pictures = true, mostBytes = 1000, short = false, folder = '.' }
         running: () => ({ recordings: recorded }),
         workFor: (_id: string, work: () => unknown) => work(),
       },
-      files: { part: (id: string) => join(dir, folder, id), finish: async () => (pictures ? 5 : undefined) },
+      files: { part: (id: string) => join(dir, folder, id), finish },
       confinement: undefined,
       nodeId: 'node',
       mostBytes,
@@ -165,7 +171,7 @@ test('a change of the viewport ends one video and begins the next, and either st
 test('closing stops what runs, and waits until every video is finished', async () => {
   const { recordings, start, claim, applied } = node();
   await start();
-  recordings.finish('saved', 'saved', claim);
+  recordings.finish('s', 'saved', 'saved', claim);
   await recordings.close();
   expect(applied.toSorted()).toEqual([
     'finished saved',
@@ -194,6 +200,43 @@ test('a session has eight recordings at most, also of requests at the same time'
   recordings.stopAll('session_ended', 's');
   await over();
   await start();
+  recordings.stopAll('session_ended');
+  await over();
+});
+
+/** Videos that are not finished until the test says so. */
+function finishing() {
+  let end = () => {};
+  const ended = new Promise<number>((resolve) => (end = () => resolve(5)));
+  return { finish: () => ended, end: () => end() };
+}
+
+test('a recording counts until its video is finished', async () => {
+  const { finish, end } = finishing();
+  const { recordings, encoders, start, claim } = node({ finish });
+  for (let count = 0; count < 7; count++) recordings.stop((await start()).id);
+  recordings.finish('s', 'saved', 'saved', claim);
+  await soon(() => expect(recordings.countOf('s')).toBe(0));
+  await expect(start()).rejects.toMatchObject({ code: 'recording_limit_reached' });
+  expect(() => recordings.refuseIfFull('another')).not.toThrow();
+  expect(encoders).toHaveLength(7);
+  end();
+  await vi.waitUntil(() => start().catch(() => undefined), { timeout: 30_000 });
+  recordings.stopAll('session_ended');
+  await soon(() => expect(recordings.countOf('s')).toBe(0));
+});
+
+test('a recording goes on after the second change of the viewport when its first video is finished', async () => {
+  const { finish, end } = finishing();
+  const { recordings, encoders, recorded, start, over } = node({ finish });
+  await start();
+  await [...recorded][0]!.cut()();
+  const second = [...recorded][0]!.cut()();
+  await soon(() => expect(recorded.size).toBe(0));
+  expect(encoders).toHaveLength(2);
+  end();
+  await second;
+  expect(encoders).toHaveLength(3);
   recordings.stopAll('session_ended');
   await over();
 });

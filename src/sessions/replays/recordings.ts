@@ -15,6 +15,7 @@ import type { ReplayFiles } from './files.ts';
 import type { ReplayEnding } from './state.ts';
 import type { ReplayRow, ReplayStore } from './store.ts';
 
+/** Of a session, with those whose videos are being finished: each has an encoder, and stopping is quick. */
 const mostAtOnce = 8;
 /** No recording is started if the project has less room than this. */
 const leastBytes = 64 * 1024;
@@ -31,6 +32,14 @@ interface Take {
   readonly replays: string[];
   /** Why it ends; no further replay of it begins then. */
   ending: ReplayEnding | undefined;
+}
+
+interface Running {
+  readonly sessionId: string;
+  /** Undefined for a video that was recorded before. */
+  readonly take: Take | undefined;
+  stop(reason: ReplayEnding): void;
+  readonly over: Promise<void>;
 }
 
 interface Deps {
@@ -52,7 +61,7 @@ export function replayRecordings(deps: Deps, encode: typeof record = record) {
   /** Recordings under way or about to begin. */
   const open = new Set<Take>();
   /** Recordings, and videos that are being finished. */
-  const running = new Map<string, { stop: (reason: ReplayEnding) => void; over: Promise<void> }>();
+  const running = new Map<string, Running>();
   const closing = new AbortController();
 
   /** Begins the next replay of a take. */
@@ -122,11 +131,12 @@ export function replayRecordings(deps: Deps, encode: typeof record = record) {
       running.delete(id);
       return claim.release().catch(() => {}); // else the next start does it
     });
-    running.set(id, { stop, over: over.catch(() => {}) });
+    running.set(id, { sessionId, take, stop, over: over.catch(() => {}) });
   }
 
   /** The viewport has changed: begins the next replay, unless the recording was stopped or has lasted its time. */
   async function goOn(take: Take): Promise<void> {
+    for (const id of take.replays.slice(0, -1)) await running.get(id)?.over; // viewports may change faster than videos are finished
     if (take.ending === undefined && take.until > performance.now()) {
       try {
         await begin(take);
@@ -151,12 +161,20 @@ export function replayRecordings(deps: Deps, encode: typeof record = record) {
 
   const countOf = (sessionId: string) => [...open].filter((take) => take.sessionId === sessionId).length;
 
+  function refuseIfFull(sessionId: string) {
+    const isFinishing = ({ take }: Running) => take === undefined || !open.has(take);
+    const finishing = [...running.values()].filter((its) => its.sessionId === sessionId && isFinishing(its)).length;
+    if (countOf(sessionId) + finishing >= mostAtOnce) throw errors.recording_limit_reached({ most: mostAtOnce });
+  }
+
   return {
     /** The number of recordings of a session. */
     countOf,
+    /** Throws when the session has its maximum of recordings, with those that are being finished. */
+    refuseIfFull,
 
     async start({ seconds, ...asked }: Pick<Take, 'sessionId' | 'projectId' | 'framerate'> & { seconds: number }) {
-      if (countOf(asked.sessionId) >= mostAtOnce) throw errors.recording_limit_reached({ most: mostAtOnce });
+      refuseIfFull(asked.sessionId);
       const take: Take = { ...asked, until: performance.now() + seconds * 1000, replays: [], ending: undefined };
       open.add(take); // at once: further requests come while it begins
       return begin(take).catch((error: Error) => {
@@ -176,12 +194,12 @@ export function replayRecordings(deps: Deps, encode: typeof record = record) {
     },
 
     /** Finishes a video that is recorded already, in the background. */
-    finish(id: string, reason: ReplayEnding, claim?: StorageClaim) {
+    finish(sessionId: string, id: string, reason: ReplayEnding, claim?: StorageClaim) {
       const over = settle(id, reason, closing.signal, deps).finally(() => {
         running.delete(id);
         return claim?.release().catch(() => {}); // else the next start does it
       });
-      running.set(id, { stop() {}, over });
+      running.set(id, { sessionId, take: undefined, stop() {}, over });
     },
 
     async close(): Promise<void> {

@@ -72,6 +72,7 @@ export function replayService(deps: Deps) {
         detail: 'last_seconds needs a session that was created with replay_buffer_seconds.',
       });
     }
+    recordings.refuseIfFull(sessionId);
     const held = await sessions.hold(sessionId);
     try {
       const saved = await ring.save(seconds);
@@ -89,7 +90,7 @@ export function replayService(deps: Deps) {
         await claim.release();
         throw error;
       });
-      recordings.finish(id, 'saved', claim);
+      recordings.finish(sessionId, id, 'saved', claim);
       return toReplay(row!, { keyId, projectId });
     } finally {
       held.release();
@@ -165,7 +166,7 @@ export function replayService(deps: Deps) {
       for (const id of await files.list()) if (!known.has(id)) await files.remove(id);
       for (const row of await store.unfinished(nodeId)) {
         if (row.state === 'failed') await store.apply(row.id, 'found_again');
-        recordings.finish(row.id, 'service_restarted');
+        recordings.finish(row.session_id, row.id, 'service_restarted');
       }
     },
 
