@@ -179,7 +179,7 @@ export function engineOf(
   let own: LocalClient | undefined;
   const control = () => (own ??= mux.attachLocal());
   const onDevtools = devtoolsPort({ browser, mux, control, group: share });
-  const guest = guestOf({ browser, toolbox, allowUnsandboxed, onCdp, onDevtools, log });
+  const guest = guestOf({ browser, toolbox, allowUnsandboxed, onCdp, onDevtools, log, group: share });
   void browser.exited.then(() => guest.close());
   const headful = browser.kind === 'headful';
   let wanted: Viewport | undefined;

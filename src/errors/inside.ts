@@ -68,6 +68,14 @@ export const insideErrors = {
     (p: { seconds: number }) =>
       `The command was killed after ${p.seconds} s, its timeout_sec. Its output is in details.`,
   ),
+  guest_busy: {
+    ...entry(
+      503,
+      'The session has its maximum of requests that wait in it.',
+      (p: { detail: string }) => p.detail,
+    ),
+    headers: { 'Retry-After': '5' },
+  },
   guest_lost: final(
     500,
     'The helper process inside the session ended before it answered.',

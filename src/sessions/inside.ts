@@ -95,6 +95,8 @@ export function inOurWords(error: unknown): unknown {
       return errors.no_terminal();
     case 'stdin_full':
       return errors.stdin_full();
+    case 'busy':
+      return errors.guest_busy({ detail });
     case 'too_many_watches':
       return errors.too_many_watches({ detail });
     default:

@@ -19,7 +19,7 @@ export const ofLaunch = [
 ] as const satisfies ErrorCode[];
 
 /** Calling the guest, which runs inside the session. */
-export const ofGuest = [...ofBrowser, 'sandbox_unavailable', 'guest_lost'] as const satisfies ErrorCode[];
+export const ofGuest = [...ofBrowser, 'sandbox_unavailable', 'guest_busy', 'guest_lost'] as const satisfies ErrorCode[];
 
 /** Reading and removing files of the session. */
 export const ofFiles = [

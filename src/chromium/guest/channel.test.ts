@@ -148,3 +148,63 @@ test('the service reads no frames while the turn of the event loop is over', asy
   resume!();
   await expect.poll(() => ended).toBe(2);
 });
+
+/** An end that reads nothing until the test says so. */
+function stopped() {
+  let read: (() => void) | undefined;
+  const near = new Duplex({ read() {}, write: (_chunk, _encoding, done) => void (read = done) });
+  const counted = { bytes: 0, set: (bytes: number) => void (counted.bytes = bytes), close: () => void (counted.bytes = 0) };
+  const host = channel(near, { host: true, onOpen: () => {}, most: 0, share: counted });
+  /** Reads all that was sent, and what is sent then. */
+  async function readAll() {
+    for (let done = read; done; done = read) {
+      read = undefined;
+      done();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+  return { host, counted, readAll };
+}
+
+const large = { code: 'x'.repeat(2 * 1024 * 1024) };
+
+test('requests wait while the other end does not read, and leave nothing when they are given up', async () => {
+  const { host, counted, readAll } = stopped();
+  const first = await host.ask('execute', large);
+  first.reset();
+  const before = counted.bytes;
+  expect(before).toBeGreaterThan(large.code.length);
+  const leave = new AbortController();
+  const given = Array.from({ length: 100 }, () => host.ask('execute', large, AbortSignal.any([leave.signal])));
+  await expect(host.ask('execute', large)).rejects.toMatchObject({ code: 'busy' });
+  leave.abort(new Error('gone'));
+  for (const one of await Promise.allSettled(given)) expect(one).toMatchObject({ reason: { message: 'gone' } });
+  expect(counted.bytes).toBe(before);
+  const kept = [host.ask('list', {}), host.ask('list', {})];
+  await readAll();
+  await Promise.all(kept);
+  expect(counted.bytes).toBe(0);
+  expect(host.count).toBe(2);
+});
+
+test('requests that wait for an end that does not read end with the channel', async () => {
+  const { host, counted } = stopped();
+  await host.ask('execute', large);
+  const waits = host.ask('list', {});
+  host.close('it does not answer.');
+  await expect((await waits).next()).rejects.toThrow('it does not answer');
+  expect(counted.bytes).toBe(0);
+});
+
+test('uploads together send a bounded part to an end that does not read', async () => {
+  const { host, counted, readAll } = stopped();
+  const streams = Array.from({ length: 40 }, () => host.open('upload'));
+  const sent = streams.map((stream) => stream.bytes(Buffer.alloc(256 * 1024)));
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(counted.bytes).toBeLessThan(1.2 * 1024 * 1024);
+  for (const stream of streams.slice(1)) stream.reset();
+  const ends = await Promise.allSettled(sent.slice(1));
+  expect(ends.filter(({ status }) => status === 'rejected').length).toBeGreaterThan(30);
+  await readAll();
+  await sent[0];
+});

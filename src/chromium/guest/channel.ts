@@ -1,4 +1,5 @@
 import type { Duplex } from 'node:stream';
+import type { Share } from '../../lib/byte-budget.ts';
 import type { Pace } from '../../lib/turns.ts';
 import {
   BYTES,
@@ -32,15 +33,24 @@ const OPEN = 0; // JSON: the name of the request and its arguments. The other ki
 const HEAD = 9;
 /** The most bytes of an OPEN of the guest, which is a name. The service's own have arguments, such as the code to run. */
 const MOST_OPEN = 4096;
-/** The most sent bytes that the other end has not read. Each stream has its window; an end that leaves this much unread reads none of them. */
+/** Streams wait while more sent bytes than this are unread: what is sent is kept until it is read, also for a cancelled stream. */
+const FULL = 1024 * 1024;
+/** The most unread bytes. Messages have up to 8 MiB; credits and resets do not wait. */
 const MOST_UNREAD = 64 * 1024 * 1024;
+/** The most requests that wait until the other end reads. */
+const MOST_WAITING = 100;
+/** Unread bytes count for the memory budget from this size on. */
+const COUNTED = 64 * 1024;
 /** Allowance for a stream that ended in order: the other end may still send credits. */
 const FEW_STRAYS = 32 * ITEM_COST;
 
 export interface Channel {
   /** The number of open streams. */
   readonly count: number;
+  /** Opens a stream at once, also when the other end reads nothing. */
   open(name: string, args?: unknown): Stream;
+  /** Opens a stream when the other end has read what was sent. Refuses when too many wait for that. Rejects when the signal aborts. */
+  ask(name: string, args: unknown, signal?: AbortSignal): Promise<Stream>;
   close(reason: string): void;
   /** Settles once, with the reason. */
   readonly closed: Promise<string>;
@@ -57,9 +67,14 @@ interface ChannelOptions {
   isLight?: (json: Buffer) => boolean;
   /** Stops reading when the time of a turn of the event loop is over: the other end can send frames without a pause. */
   pace?: Pace;
+  /** Counts the sent bytes that the other end has not read. */
+  share?: Pick<Share, 'set' | 'close'> | undefined;
 }
 
-export function channel(socket: Duplex, { host, onOpen, most, isLight = () => true, pace }: ChannelOptions): Channel {
+export function channel(
+  socket: Duplex,
+  { host, onOpen, most, isLight = () => true, pace, share }: ChannelOptions,
+): Channel {
   const streams = new Map<number, InnerStream>();
   let nextId = host ? 1 : 2;
   let theirs = 0;
@@ -67,11 +82,14 @@ export function channel(socket: Duplex, { host, onOpen, most, isLight = () => tr
   /** The number of bytes that may still arrive for streams that this end cancelled. */
   let strays = 0;
   let over: string | undefined;
+  /** Requests that wait until the other end reads. */
+  const waiting = new Set<() => void>();
   let settle!: (reason: string) => void;
   const closed = new Promise<string>((resolve) => (settle = resolve));
 
   const parse = parser(frame, (reason) => close(reason), host ? MOST_OPEN : MAX_JSON);
   socket.on('data', read);
+  socket.on('drain', drained);
   socket.on('error', (error: Error) => close(error.message));
   socket.on('close', () => close('the other end is gone.'));
   socket.on('end', () => close('the other end is gone.'));
@@ -90,7 +108,17 @@ export function channel(socket: Duplex, { host, onOpen, most, isLight = () => tr
     socket.destroy();
     for (const stream of streams.values()) stream.finish(new ChannelClosed(reason));
     streams.clear();
+    share?.close();
+    for (const wake of waiting) wake();
     settle(reason);
+  }
+
+  const isFull = () => over === undefined && socket.writableLength > FULL;
+
+  function drained() {
+    share?.set(0);
+    for (const stream of streams.values()) stream.drained();
+    for (const wake of waiting) wake();
   }
 
   function send(kind: number, id: number, payload?: Buffer) {
@@ -105,6 +133,7 @@ export function channel(socket: Duplex, { host, onOpen, most, isLight = () => tr
     socket.write(head);
     socket.write(payload);
     socket.uncork();
+    if (socket.writableLength > COUNTED) share?.set(socket.writableLength);
   }
 
   function frame(kind: number, id: number, payload: Buffer, first: boolean) {
@@ -151,6 +180,7 @@ export function channel(socket: Duplex, { host, onOpen, most, isLight = () => tr
       send: (kind, payload) => send(kind, id, payload),
       close,
       isLight,
+      isFull,
       stray,
       gone() {
         if (!streams.delete(id)) return;
@@ -170,14 +200,34 @@ export function channel(socket: Duplex, { host, onOpen, most, isLight = () => tr
       return streams.size;
     },
 
-    open(name, args = {}) {
-      const id = nextId;
-      nextId += 2;
-      const stream = make(id);
-      send(OPEN, id, Buffer.from(JSON.stringify({ name, args })));
-      return stream;
+    open,
+
+    async ask(name, args, signal) {
+      if (isFull() && waiting.size >= MOST_WAITING)
+        throw new Refusal('busy', `The session does not read its requests: ${MOST_WAITING} wait. Try again later.`);
+      while (isFull()) {
+        await new Promise<void>((resolve) => {
+          const wake = () => {
+            waiting.delete(wake);
+            signal?.removeEventListener('abort', wake);
+            resolve();
+          };
+          waiting.add(wake);
+          signal?.addEventListener('abort', wake, { once: true });
+        });
+        signal?.throwIfAborted();
+      }
+      return open(name, args);
     },
   };
+
+  function open(name: string, args: unknown = {}): Stream {
+    const id = nextId;
+    nextId += 2;
+    const stream = make(id);
+    send(OPEN, id, Buffer.from(JSON.stringify({ name, args })));
+    return stream;
+  }
 }
 
 /** Reads frames off a socket. Bytes are passed on in pieces as they come; all other payloads are assembled first. */

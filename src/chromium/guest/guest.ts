@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { Duplex } from 'node:stream';
 import { Value } from 'typebox/value';
+import { memory, type Group } from '../../lib/byte-budget.ts';
 import { isLight } from '../../lib/json-weight.ts';
 import type { Log } from '../../lib/log.ts';
 import { sameOwner } from '../../lib/scope.ts';
@@ -54,6 +55,8 @@ interface GuestOptions {
   /** A WebDriver inside the session connects to a port that looks like Chromium's own debugging port. */
   onDevtools: (stream: Stream) => void;
   log: Log;
+  /** Counts requests that the guest has not read. */
+  group?: Group;
   silenceMs?: number;
 }
 
@@ -85,6 +88,7 @@ export function guestOf({
   onCdp,
   onDevtools,
   log,
+  group = memory.group(),
   silenceMs = SILENCE_MS,
 }: GuestOptions): Guest {
   const started = new Set<number>();
@@ -123,6 +127,8 @@ export function guestOf({
     const socket = child.stdio[3];
     if (!(socket instanceof Duplex)) throw new NoGuest('not_started', 'The guest was started without a socket.');
     if (child.pid !== undefined) browser.adopt(child.pid);
+    const share = memory.share(group, 'sender', () => {});
+    share.hold(true); // the guest keeps it, which is ended when it does not answer
     const made: Running = {
       child,
       asked: false,
@@ -130,6 +136,7 @@ export function guestOf({
         host: true,
         most: MOST_OF_ITS_OWN,
         pace: loopPace,
+        share,
         isLight: (json) => isLight(json, MOST_WEIGHT),
         onOpen(name, _args, stream) {
           const serve = name === 'cdp' ? onCdp : name === 'devtools' ? onDevtools : undefined;
@@ -179,8 +186,8 @@ export function guestOf({
     signal?.throwIfAborted();
     makeSure(there);
     if (channel.count >= MOST_ASKED)
-      throw new Refusal('not_started', `The session has ${MOST_ASKED} concurrent requests, which is the maximum.`);
-    const stream = channel.open(name, args);
+      throw new Refusal('busy', `The session has ${MOST_ASKED} concurrent requests, which is the maximum.`);
+    const stream = await channel.ask(name, args, signal);
     if (signal) {
       const giveUp = () => stream.reset();
       signal.addEventListener('abort', giveUp, { once: true });

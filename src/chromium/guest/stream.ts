@@ -61,6 +61,8 @@ export interface InnerStream extends Stream {
   take(item: Raw, cost: number): void;
   finish(error?: Error): void;
   credit(bytes: number): void;
+  /** The other end has read all that was sent. */
+  drained(): void;
 }
 
 /** A stream's access to its channel. */
@@ -70,6 +72,8 @@ interface Port {
   close(reason: string): void;
   /** Whether JSON of the other end may be parsed. */
   isLight(json: Buffer): boolean;
+  /** Whether too much of what was sent is unread. */
+  isFull(): boolean;
   /** The number of bytes that may still arrive for the cancelled stream. */
   stray(bytes: number): void;
   /** The stream is over. May be called more than once. */
@@ -90,12 +94,15 @@ export function channelStream(port: Port): InnerStream {
   let reader: (() => void) | undefined;
   let writers: (() => void)[] = [];
 
-  const wake = () => {
-    reader?.();
-    reader = undefined;
+  const wakeWriters = () => {
     const those = writers;
     writers = [];
     for (const writer of those) writer();
+  };
+  const wake = () => {
+    reader?.();
+    reader = undefined;
+    wakeWriters();
   };
   const abandon = () => {
     failure = broken = new ChannelClosed('This stream was cancelled.');
@@ -104,10 +111,14 @@ export function channelStream(port: Port): InnerStream {
     port.gone();
     wake();
   };
-  const writable = async () => {
-    while (room <= 0 && !broken && !said) await new Promise<void>((resolve) => writers.push(resolve));
+  const mustWait = () => (room <= 0 || port.isFull()) && !broken && !said;
+  /** Sends in the turn in which there is room: other streams wait for the same room. */
+  const write = async (kind: number, payload: Buffer) => {
+    while (mustWait()) await new Promise<void>((resolve) => writers.push(resolve));
     if (broken) throw broken;
     if (said) throw new ChannelClosed('This side of the stream was ended.');
+    room -= payload.length + ITEM_COST;
+    port.send(kind, payload);
   };
 
   const stream: InnerStream = {
@@ -136,18 +147,11 @@ export function channelStream(port: Port): InnerStream {
     async json(value) {
       const payload = Buffer.from(JSON.stringify(value));
       if (payload.length > MAX_JSON) throw new Error('This is too much for one message.');
-      await writable();
-      room -= payload.length + ITEM_COST;
-      port.send(JSON_ITEM, payload);
+      await write(JSON_ITEM, payload);
     },
 
     async bytes(data) {
-      for (let at = 0; at < data.length; at += CHUNK) {
-        await writable();
-        const chunk = data.subarray(at, at + CHUNK);
-        room -= chunk.length + ITEM_COST;
-        port.send(BYTES, chunk);
-      }
+      for (let at = 0; at < data.length; at += CHUNK) await write(BYTES, data.subarray(at, at + CHUNK));
     },
 
     end() {
@@ -196,11 +200,10 @@ export function channelStream(port: Port): InnerStream {
     credit(bytes) {
       if (bytes === 0 || room + bytes > WINDOW) return port.close('a credit for more than was sent.');
       room += bytes;
-      if (room <= 0) return;
-      const those = writers;
-      writers = [];
-      for (const writer of those) writer();
+      if (room > 0) wakeWriters();
     },
+
+    drained: wakeWriters,
   };
   /** JSON that is invalid, or takes long to parse, closes the channel, and with it this stream. */
   function parsed(item: Raw): Item {
