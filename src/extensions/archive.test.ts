@@ -1,7 +1,9 @@
 import { mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ZipFile } from 'yazl';
 import { extensionFiles, zipOf } from '../../test/support/extension-zip.ts';
 import { checkExtension, unpackExtension } from './archive.ts';
 
@@ -21,6 +23,14 @@ const manifest = (fields: object) => JSON.stringify({ manifest_version: 3, name:
 /** Renames an entry to a name that no zip library would write. */
 const renamed = (zip: Buffer, from: string, to: string) =>
   Buffer.from(zip.toString('latin1').replaceAll(from, to), 'latin1');
+
+function commented(): Promise<Buffer> {
+  const zip = new ZipFile();
+  zip.addBuffer(Buffer.from(good['manifest.json']!), 'manifest.json');
+  for (let at = 0; at < 40; at++) zip.addBuffer(Buffer.alloc(0), `f${at}`, { fileComment: 'x'.repeat(60_000) });
+  zip.end();
+  return buffer(zip.outputStream);
+}
 
 describe('a zip with an extension', () => {
   test.each([
@@ -89,6 +99,7 @@ describe('a zip with an extension', () => {
       () => zipOf({ ...good, ...Object.fromEntries(Array.from({ length: 10_001 }, (_, index) => [`f${index}`, ''])) }),
       /more than 10000 entries/,
     ],
+    ['with comments beyond those of any packer', commented, /2 MiB of comments and extra fields/],
     ['that is a bomb', () => zipOf({ ...good, zeros: Buffer.alloc(50 * 1024 * 1024) }), /more than 200 times its size/],
   ])('%s is refused with a sentence', async (_, make, sentence) => {
     await expect(checkExtension(await file(await make()))).rejects.toThrow(sentence);

@@ -1,4 +1,4 @@
-import { openPromise, type Entry, type ZipFile } from 'yauzl';
+import { getFileNameLowLevel, openPromise, validateFileName, type Entry, type ZipFile } from 'yauzl';
 import { errors } from '../errors.ts';
 import { turns } from '../lib/turns.ts';
 
@@ -6,6 +6,10 @@ import { turns } from '../lib/turns.ts';
 const mostEntries = 10_000;
 const mostBytes = 500 * 1024 * 1024;
 const mostLevels = 100;
+/** The comments and extra fields of all entries. A packer adds about 40 bytes to each. */
+const mostBesideNames = 2 * 1024 * 1024;
+/** A name has at most 1024 characters. */
+const mostNameBytes = 4 * 1024;
 /** Deflate shrinks a long run of zeros to a thousandth; code and pictures to a tenth at best. */
 const mostRatio = 200;
 /** Below this size the ratio is not checked: an empty page of a few kilobytes may compress that far. */
@@ -23,11 +27,15 @@ export async function checkZip(path: string): Promise<Set<string>> {
 export async function withEntries<T>(path: string, use: (zip: ZipFile, entries: Entry[]) => Promise<T>): Promise<T> {
   let zip: ZipFile | undefined;
   try {
-    zip = await openPromise(path, { autoClose: false, validateEntrySizes: true, decodeStrings: true });
+    zip = await openPromise(path, { autoClose: false, validateEntrySizes: true, decodeStrings: false });
     if (zip.entryCount > mostEntries) throw unfit(`has more than ${mostEntries} entries.`);
     const entries: Entry[] = [];
+    let besideNames = 0;
     for await (const entry of zip.eachEntry()) {
-      entries.push(entry);
+      besideNames += entry.extraFieldLength + entry.fileCommentLength;
+      if (besideNames > mostBesideNames)
+        throw unfit('has more than 2 MiB of comments and extra fields in its entries. Zip the files without them.');
+      entries.push(decoded(entry));
       if (entries.length > mostEntries) throw unfit(`has more than ${mostEntries} entries.`);
     }
     return await use(zip, entries);
@@ -41,8 +49,24 @@ export async function withEntries<T>(path: string, use: (zip: ZipFile, entries: 
   }
 }
 
+/**
+ * Sets the name of an entry. yauzl would compare each extra field with the whole name before the lengths are known here. The parsed fields
+ * take thirty times their bytes in memory.
+ */
+function decoded(entry: Entry): Entry {
+  if (entry.fileNameLength > mostNameBytes) throw unfit(oddName);
+  const { generalPurposeBitFlag, fileNameRaw, extraFields } = entry;
+  entry.fileName = getFileNameLowLevel(generalPurposeBitFlag, fileNameRaw, extraFields, false);
+  const refusal = validateFileName(entry.fileName);
+  if (refusal !== null) throw new Error(refusal);
+  entry.extraFields = [];
+  return entry;
+}
+
 class UnfitZip extends Error {}
 export const unfit = (what: string) => new UnfitZip(`The zip ${what}`);
+
+const oddName = 'has a name that no file should have.';
 
 export const isDirectory = ({ fileName }: Entry) => fileName.endsWith('/');
 
@@ -76,7 +100,7 @@ async function refuseOddities(entries: Entry[]): Promise<void> {
     // oxlint-disable-next-line no-control-regex -- the check looks for control characters
     const isOdd = fileName.length > 1024 || /[\u0000-\u001f]/.test(fileName) || fileName.includes('//');
     if (isOdd || fileName.split('/').some((part) => part.length > 255))
-      throw unfit('has a name that no file should have.');
+      throw unfit(oddName);
     const kind = (entry.externalFileAttributes >>> 16) & 0o170000;
     if (kind !== 0 && kind !== 0o100000 && kind !== 0o040000)
       throw unfit(`has '${fileName}', which is a link or a device. It may have files and directories only.`);
