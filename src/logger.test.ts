@@ -1,3 +1,4 @@
+import pg from 'pg';
 import { expect, test } from 'vitest';
 import { isForPeople, openLogger, prettyLines } from './logger.ts';
 
@@ -41,6 +42,21 @@ test('an error that JSON cannot represent is logged with its message and stack, 
   expect(written[0]).toMatch(/error="at postgres:\/\/me:\[secret\]@host\/db"\n[^]*\n {4}at /);
   expect(written[1]).toMatch(/error="a large number"\n[^]*\n {4}at /);
   expect(written[2]).toContain('error=5');
+  expect(written.join('')).not.toContain('hunter2');
+});
+
+test('an error of the database is logged without the fields that quote the refused row', () => {
+  const written: string[] = [];
+  const log = openLogger('info', { write: (line: string) => written.push(line) });
+  const error = Object.assign(new pg.DatabaseError('null value in column "name" violates not-null constraint', 200, 'error'), {
+    code: '23502',
+    detail: 'Failing row contains (p1, hunter2).',
+    where: 'JSON data, line 1: {"password": "hunter2',
+    internalQuery: "select 'hunter2'",
+  });
+  log.error({ error }, 'fault');
+  log.error({ error: new AggregateError([error]) }, 'fault');
+  expect(written.join('')).toContain('23502');
   expect(written.join('')).not.toContain('hunter2');
 });
 

@@ -64,13 +64,13 @@ const inWords = (value: unknown) =>
 
 /**
  * Error messages quote URLs, and URLs contain tokens and passwords. The `extras` of an error are for its client: they can have the output
- * of a command. Of an error that JSON cannot represent (a cycle, a BigInt), only message
- * and stack are written.
+ * of a command. An error of the database quotes the refused row and the statement in fields of their own. Of an error that JSON cannot
+ * represent (a cycle, a BigInt), only message and stack are written.
  */
 function redacted(error: unknown): unknown {
   try {
     const json = JSON.stringify(stdSerializers.err(error as Error), (name, value: unknown) =>
-      name === 'extras' ? undefined : value,
+      quoting.has(name) ? undefined : value,
     );
     return JSON.parse(redactText(json ?? 'null'));
   } catch {
@@ -78,6 +78,9 @@ function redacted(error: unknown): unknown {
     return { message: redactText(message), stack: redactText(stack) };
   }
 }
+
+/** Fields of errors that can have data of a tenant. */
+const quoting = new Set(['extras', 'detail', 'where', 'internalQuery']);
 
 /** Besides keys, the signed tokens of a session's addresses. */
 // not linear: the names are constants, and none has a repetition
