@@ -4,6 +4,8 @@ const LINES = 200;
 const LONGEST = 2000;
 /** Bytes read within one turn. More waits for the next turn: a megabyte per second. */
 const MOST_IN_A_TURN = 256 * 1024;
+/** What a piece counts beside its bytes: a process may write byte by byte. */
+const PRICE_OF_PIECE = 500;
 const TURN_MS = 250;
 /** There is no D-Bus in the sandbox, and no flag keeps Chromium from logging that a dozen times at every start. */
 const NOISE = /:ERROR:dbus\/|dconf-CRITICAL/;
@@ -34,7 +36,7 @@ export function logTail(stream: Readable | null): LogTail {
   stream?.on('data', (text: string) => {
     // A process that writes without pause is throttled, so that it does not take the service's time.
     if (read === 0 && stream) setTimeout(() => ((read = 0), stream.resume()), TURN_MS).unref();
-    read += text.length;
+    read += text.length + PRICE_OF_PIECE;
     if (read > MOST_IN_A_TURN) stream?.pause();
     const parts = (partial + text).split('\n');
     // A process that never ends its line must not grow the service's memory.

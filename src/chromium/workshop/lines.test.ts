@@ -1,4 +1,4 @@
-import { PassThrough } from 'node:stream';
+import { PassThrough, Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { expect, test } from 'vitest';
 import { cutLines, LONGEST_LINE } from './lines.ts';
@@ -22,4 +22,20 @@ test('a line without end takes no memory beyond its bound', async () => {
   const [first, second] = await linesOf('a'.repeat(LONGEST_LINE), 'b'.repeat(LONGEST_LINE), 'c\nnext\n');
   expect(first).toBe('a'.repeat(LONGEST_LINE));
   expect(second).toBe('next');
+});
+
+test('a stream that comes byte by byte is read a window at a time, and to its end', async () => {
+  let taken = 0;
+  const stream = Readable.from(
+    (function* () {
+      for (; taken < 2000; taken++) yield taken % 10 === 9 ? '\n' : 'x';
+    })(),
+    { highWaterMark: 1 },
+  );
+  const lines: string[] = [];
+  cutLines(stream, (line) => lines.push(line));
+  await new Promise((resolve) => stream.once('pause', resolve));
+  expect(taken).toBeLessThan(1000);
+  await finished(stream);
+  await expect.poll(() => lines.length).toBe(200);
 });

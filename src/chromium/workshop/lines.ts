@@ -3,10 +3,14 @@ import type { Readable } from 'node:stream';
 /** The most of a line that is kept, in characters. */
 export const LONGEST_LINE = 64 * 1024;
 
-/** The limit for output in one window of time: characters, and a price for each line. It bounds the work for an endless output. */
+/**
+ * The limit for output in one window of time: characters, and a price for each line and each piece. It bounds the work for an endless
+ * output: an app that prints byte by byte caused the work of a piece for each byte.
+ */
 const WINDOW_MS = 100;
 const MOST_IN_WINDOW = 2 ** 18;
 const PRICE_OF_LINE = 50;
+const PRICE_OF_PIECE = 500;
 
 /** Calls `onLine` for every line of a text stream; longer lines are cut. The rest of the stream is the last line. */
 export function cutLines(stream: Readable | null, onLine: (line: string) => void): void {
@@ -25,7 +29,7 @@ export function cutLines(stream: Readable | null, onLine: (line: string) => void
   stream?.setEncoding('utf8');
   stream?.on('data', (text: string) => {
     let from = 0;
-    taken += text.length;
+    taken += text.length + PRICE_OF_PIECE;
     window ??= setTimeout(next, WINDOW_MS);
     for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', from)) {
       line += text.slice(from, Math.min(at, from + LONGEST_LINE - line.length));

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { heapUsed } from '../../../test/support/heap.ts';
 import { lineReader, longestLine } from './lines.ts';
 
 test('finds lines again however they are cut, letters of several bytes too', () => {
@@ -19,4 +20,12 @@ test('cuts a line that does not end, and keeps the next one whole', () => {
   for (let i = 0; i < 100; i++) reader.read(Buffer.alloc(10_000, 'x'));
   reader.read(Buffer.from('\nnext\n'));
   expect(lines.map((line) => line.length)).toEqual([longestLine, 4]);
+});
+
+test('a line that comes byte by byte takes little more memory than its bytes', () => {
+  const reader = lineReader(() => {});
+  const before = heapUsed();
+  for (let i = 0; i < longestLine; i++) reader.read(Buffer.alloc(1));
+  expect(heapUsed() - before).toBeLessThan(16 * longestLine);
+  reader.end();
 });

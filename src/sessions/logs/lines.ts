@@ -1,20 +1,21 @@
+import { Pieces } from '../../lib/pieces.ts';
+
 /** The longest line that is sent; the rest of a longer one is left out. */
 export const longestLine = 64 * 1024;
 
 /** Assembles lines from pieces of any size, and cuts those that are too long. Works on bytes, since a piece may end within a character. */
 export function lineReader(onLine: (line: string) => void) {
-  let parts: Buffer[] = [];
+  const kept = new Pieces();
   let length = 0;
 
   function add(part: Buffer) {
-    if (length < longestLine) parts.push(part.subarray(0, longestLine - length));
+    if (length < longestLine) kept.add(part.subarray(0, longestLine - length));
     length += part.length;
   }
 
   function end() {
-    const text = Buffer.concat(parts).toString();
+    const text = kept.take().toString();
     onLine(length > longestLine ? text.replace(/\uFFFD$/, '') : text.replace(/\r$/, ''));
-    parts = [];
     length = 0;
   }
 
