@@ -5,7 +5,7 @@ const LONGEST = 2000;
 /** Bytes read within one turn. More waits for the next turn: a megabyte per second. */
 const MOST_IN_A_TURN = 256 * 1024;
 /** What a piece counts beside its bytes: a process may write byte by byte. */
-const PRICE_OF_PIECE = 500;
+const PRICE_OF_PIECE = 100;
 const TURN_MS = 250;
 /** There is no D-Bus in the sandbox, and no flag keeps Chromium from logging that a dozen times at every start. */
 const NOISE = /:ERROR:dbus\/|dconf-CRITICAL/;

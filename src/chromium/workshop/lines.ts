@@ -10,7 +10,7 @@ export const LONGEST_LINE = 64 * 1024;
 const WINDOW_MS = 100;
 const MOST_IN_WINDOW = 2 ** 18;
 const PRICE_OF_LINE = 50;
-const PRICE_OF_PIECE = 500;
+const PRICE_OF_PIECE = 100;
 
 /** Calls `onLine` for every line of a text stream; longer lines are cut. The rest of the stream is the last line. */
 export function cutLines(stream: Readable | null, onLine: (line: string) => void): void {

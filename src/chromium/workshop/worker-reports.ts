@@ -4,7 +4,7 @@ import { Value } from 'typebox/value';
 import { isJson } from '../../lib/json-aside.ts';
 import { JsonWeight } from '../../lib/json-weight.ts';
 import { Pieces } from '../../lib/pieces.ts';
-import { nextTurn } from '../../lib/turns.ts';
+import { loopPace, nextTurn } from '../../lib/turns.ts';
 
 /** How an action ended: with its output as JSON, or with a sentence. */
 export type Outcome = { output: string | null } | { failure: string };
@@ -14,6 +14,9 @@ const MOST_OUTPUT = 4.5 * 2 ** 20;
 const LONGEST_REPORT = 10 * 2 ** 20;
 /** What a report has beside the output: its names and the id of the action. */
 const ENVELOPE = 1024;
+const LARGE = 256 * 1024;
+/** The pieces of a report: each is work, and an app may write byte by byte. A worker writes a report at once, which arrives in some hundred. */
+const MOST_PIECES = 20_000;
 const [BACKSLASH, U] = [0x5c, 0x75];
 const MOST_VALUES = 1000;
 /** The maximum length of the error text of an action. It is searched for every secret, so a worker cuts it. */
@@ -26,29 +29,37 @@ const Report = Type.Union([
   Type.Object({ failed: Type.String(), message: Type.String({ maxLength: LONGEST_MESSAGE }) }),
 ]);
 
-/** Hands over each report until one is refused. */
+/**
+ * Hands over each report until one is refused. Reports of many workers may arrive in one turn of the event loop: those for which it has no
+ * time are read in later turns.
+ */
 export function readReports(
   from: Readable,
   { take, refuse }: { take: (said: Static<typeof Report>) => boolean; refuse: (why: string) => void },
 ): void {
-  let over = false;
-  const end = (why: string) => {
-    over = true;
-    from.pause();
-    refuse(why);
-  };
   let report = new ArrivingReport();
-  from.on('data', (piece: Buffer) => {
-    while (!over) {
+
+  /** Returns why the piece is refused, if it is. */
+  async function read(piece: Buffer): Promise<string | undefined> {
+    for (;;) {
+      if (loopPace.isOver()) await nextTurn();
       const at = piece.indexOf(10);
       const fault = report.add(at === -1 ? piece : piece.subarray(0, at));
-      if (fault) return end(fault);
-      if (at === -1) return;
+      if (fault || at === -1) return fault;
+      if (report.isLarge) await nextTurn(); // to decode and parse it takes 50 ms
       const said = parse(report.text());
-      if (!Value.Check(Report, said) || !take(said)) return end('It reported an invalid result.');
+      if (!Value.Check(Report, said) || !take(said)) return 'It reported an invalid result.';
       report = new ArrivingReport();
       piece = piece.subarray(at + 1);
     }
+  }
+
+  from.on('data', (piece: Buffer) => {
+    from.pause();
+    void read(piece).then((fault) => {
+      if (fault === undefined) from.resume();
+      else refuse(fault);
+    });
   });
 }
 
@@ -62,14 +73,17 @@ class ArrivingReport {
   /** The bytes of the output at least: an escaped character is one byte or more. */
   #unescaped = 0;
   #escaped = false;
+  #added = 0;
 
   /** Returns why the report is refused, if it is. */
   add(piece: Buffer): string | undefined {
     this.#pieces.add(piece);
+    this.#added += 1;
     this.#count(piece);
     if (this.#unescaped > MOST_OUTPUT + ENVELOPE || this.#pieces.length > LONGEST_REPORT)
       return 'The worker sent a report of more than 4.5 MiB of output.';
-    return this.#weight.add(piece, MOST_VALUES) ? undefined : 'It reported an invalid result.';
+    const fits = this.#added <= MOST_PIECES && this.#weight.add(piece, MOST_VALUES);
+    return fits ? undefined : 'It reported an invalid result.';
   }
 
   #count(piece: Buffer): void {
@@ -84,6 +98,10 @@ class ArrivingReport {
       }
       this.#unescaped++;
     }
+  }
+
+  get isLarge(): boolean {
+    return this.#pieces.length > LARGE;
   }
 
   text(): string {
