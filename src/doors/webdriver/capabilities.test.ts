@@ -58,6 +58,27 @@ describe('the capabilities of New Session', () => {
     );
   });
 
+  const names = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`a:${at}`, 1]));
+
+  test('an object has at most a hundred names, before it is joined with others', () => {
+    const most = { ...names(99), browserName: 'firefox' };
+    expect(() => read(most, Array<object>(50).fill({ 'b:0': 1 }))).toThrow('not "firefox" (browserName)');
+    for (const [field, body] of [
+      ['capabilities.alwaysMatch', () => read(names(101))],
+      ['capabilities.firstMatch', () => read({}, [{ browserName: 'firefox' }, names(101)])],
+      ['corral:options', () => read({ 'corral:options': names(101) })],
+      ['goog:chromeOptions', () => read({ 'goog:chromeOptions': names(101) })],
+    ] as const)
+      expect(body).toThrow(`'${field}' has more than 100 names`);
+  });
+
+  test('of a long text only the first letters are read', () => {
+    const long = 'x'.repeat(1_000_000);
+    expect(() => read({ browserName: `chrome${long}` })).toThrow(`not "chrome${'x'.repeat(94)}" (browserName)`);
+    expect(read({ 'goog:chromeOptions': { args: [`--no-sandbox=${long}`] } }).options).toEqual({});
+    expect(() => read({ 'goog:chromeOptions': { args: [`--a${long}!`] } })).toThrow(`"--a${'x'.repeat(97)}", which`);
+  });
+
   test.each([
     [undefined, "'capabilities' is missing"],
     [{ desiredCapabilities: {} }, "'capabilities' is missing"],

@@ -17,6 +17,8 @@ export interface Wanted {
 type Caps = Record<string, unknown>;
 
 const MOST_MATCHES = 50;
+/** Names of one object. Each entry of `firstMatch` is joined with `alwaysMatch`: fifty times 30,000 names took minutes. */
+const MOST_NAMES = 100;
 const BROWSERS = ['chrome', 'chromium', 'chrome-headless-shell'];
 const PLATFORMS = ['linux', 'any'];
 
@@ -27,6 +29,7 @@ export function readCapabilities(body: unknown): Wanted {
     throw invalid("'capabilities' is missing. Clients that send desiredCapabilities only are older than the standard.");
   const { alwaysMatch = {}, firstMatch = [{}] } = capabilities;
   if (!isObject(alwaysMatch)) throw invalid("'capabilities.alwaysMatch' must be an object.");
+  refuseManyNames('capabilities.alwaysMatch', alwaysMatch);
   if (!Array.isArray(firstMatch) || firstMatch.length === 0 || firstMatch.length > MOST_MATCHES)
     throw invalid(`'capabilities.firstMatch' must be a list of 1 to ${MOST_MATCHES} objects.`);
   const choices = firstMatch.map((first: unknown) => merged(alwaysMatch, first));
@@ -41,19 +44,28 @@ export function readCapabilities(body: unknown): Wanted {
 
 function merged(always: Caps, first: unknown): Caps {
   if (!isObject(first)) throw invalid("'capabilities.firstMatch' must be a list of objects.");
+  refuseManyNames('capabilities.firstMatch', first);
   const twice = Object.keys(first).find((name) => Object.hasOwn(always, name));
   if (twice !== undefined) throw invalid(`'${twice.slice(0, 100)}' is in alwaysMatch and in firstMatch.`);
   const all = Object.entries({ ...always, ...first });
   return Object.fromEntries(all.filter(([, value]) => value !== null)); // null means "left out"
 }
 
+function refuseManyNames(field: string, given: Caps): void {
+  if (Object.keys(given).length > MOST_NAMES)
+    throw invalid(`'${field}' has more than ${MOST_NAMES} names. Leave some of them out.`);
+}
+
+/** Whether a text is one of some short words, in any case. */
+const isAmong = (words: string[], text: string) => words.includes(text.slice(0, 100).toLowerCase());
+
 /** The reason why this service cannot provide such a browser; undefined if it can. */
 function unfit({ browserName = 'chrome', platformName = 'linux', browserVersion = '' }: Caps): string | undefined {
   for (const [name, value] of Object.entries({ browserName, platformName, browserVersion }))
     if (typeof value !== 'string') throw invalid(`'${name}' must be a string.`);
-  if (!BROWSERS.includes(String(browserName).toLowerCase()))
+  if (!isAmong(BROWSERS, String(browserName)))
     return `The browser here is chrome, not ${JSON.stringify(String(browserName).slice(0, 100))} (browserName).`;
-  if (!PLATFORMS.includes(String(platformName).toLowerCase()))
+  if (!isAmong(PLATFORMS, String(platformName)))
     return `The platform here is linux, not ${JSON.stringify(String(platformName).slice(0, 100))} (platformName).`;
   if (!['', 'stable'].includes(String(browserVersion)))
     return 'browserVersion cannot be chosen: sessions run the Chromium of their machine. Leave it out.';
@@ -66,6 +78,8 @@ function sorted(all: Caps): Wanted {
   const { acceptInsecureCerts = false, proxy = {}, ...driver } = others;
   if (!isObject(ours)) throw invalid("'corral:options' must be an object.");
   if (!isObject(chrome)) throw invalid("'goog:chromeOptions' must be an object.");
+  refuseManyNames('corral:options', ours);
+  refuseManyNames('goog:chromeOptions', chrome);
   if (typeof webSocketUrl !== 'boolean') throw invalid("'webSocketUrl' must be true or false.");
   if (typeof acceptInsecureCerts !== 'boolean') throw invalid("'acceptInsecureCerts' must be true or false.");
   if (!isObject(proxy) || Object.keys(proxy).length > 0)

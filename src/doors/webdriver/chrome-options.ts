@@ -69,9 +69,12 @@ export function chromeOptions(given: Record<string, unknown>): {
   return { session, passedOn };
 }
 
+/** The letters of a flag that are read. No flag that has an effect is longer, and a flag may have megabytes. */
+const MOST_LETTERS = 1000;
+
 /** What a flag means for a session. */
 function meaningOf(arg: string): Record<string, unknown> {
-  const [, name = '', value = ''] = /^-{0,2}([\w-]+)(?:=(.*))?$/s.exec(arg) ?? [];
+  const [, name = '', value = ''] = /^-{0,2}([\w-]+)(?:=(.*))?$/s.exec(arg.slice(0, MOST_LETTERS)) ?? [];
   if (WITHOUT_EFFECT.has(name)) return {};
   if (name === 'headless') return { headless: true };
   if (name === 'kiosk') return { kiosk_mode: true };
@@ -82,7 +85,7 @@ function meaningOf(arg: string): Record<string, unknown> {
 }
 
 function refuseOthers(switches: string[]): void {
-  const other = switches.find((name) => !ABSENT.has(name.replace(/^-+/, '')));
+  const other = switches.find((name) => !ABSENT.has(name.slice(0, MOST_LETTERS).replace(/^-+/, '')));
   if (other !== undefined)
     throw invalid(
       `'goog:chromeOptions.excludeSwitches' has ${JSON.stringify(other.slice(0, 100))}, which is not taken. The browser is started by the service; leave it out.`,

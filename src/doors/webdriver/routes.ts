@@ -188,6 +188,9 @@ function capabilitiesOf(
   };
 }
 
+/** Of dialogs; the standard has six. The driver says them, and setting thousands of parameters takes time that grows quadratically. */
+const MOST_KINDS = 10;
+
 /** How the session began, for its BiDi half: dialogs must not be closed there that the client leaves to its commands. */
 function beganLike({ unhandledPromptBehavior }: Record<string, unknown>): string {
   const prompts = isObject(unhandledPromptBehavior)
@@ -195,8 +198,8 @@ function beganLike({ unhandledPromptBehavior }: Record<string, unknown>): string
     : { default: unhandledPromptBehavior ?? 'dismiss' };
   const began = new URLSearchParams({ session: 'begun' });
   // `and notify` is about classic commands. BiDi does not have it.
-  for (const [kind, what] of Object.entries(prompts))
-    began.set(`prompt.${kind}`, String(what).replace(/ and notify$/, ''));
+  for (const [kind, what] of Object.entries(prompts).slice(0, MOST_KINDS))
+    began.set(`prompt.${kind.slice(0, 100)}`, String(what).slice(0, 100).replace(/ and notify$/, ''));
   return began.toString();
 }
 
