@@ -50,6 +50,8 @@ const cases: [string, (allowed: number, forbidden: number) => string][] = [
   ],
   ['headers without end', (a) => `GET http://127.0.0.1:${a}/ HTTP/1.1\r\nA: ${'b'.repeat(100_000)}\r\n\r\n`],
   ['an address without end', (a) => `GET http://127.0.0.1:${a}/${'b'.repeat(100_000)} HTTP/1.1\r\n\r\n`],
+  ['a tunnel to a long host', (a) => `CONNECT ${'a.'.repeat(25_000)}:${a} HTTP/1.1\r\n\r\n`],
+  ['a long host', (a) => `GET http://${'a'.repeat(301)}:${a}/ HTTP/1.1\r\n\r\n`],
   ['another protocol', () => '\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03'],
   ['HTTP/2 by prior knowledge', () => 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
 ];

@@ -4,12 +4,17 @@ import { EgressError } from './refusals.ts';
 
 /** How the gateway parses requests and writes their headers. All client input is treated as hostile. */
 
+/** A name has 253 letters at most. Rules for hosts search each of their patterns in a host, however long it is. */
+export const MOST_IN_HOST = 300;
+
 export function parseAuthority(authority: string, defaultPort?: number): { host: string; port: number } {
   const [, host = '', portText] = /^(\[[^\]]*\]|[^:@/?#\\]*)(?::(\d{1,5}))?$/.exec(authority) ?? [];
   const port = portText === undefined ? defaultPort : Number(portText);
   if (host === '' || port === undefined) {
     throw new EgressError('bad_request', 'The request has no valid target: it needs a host and a port only.');
   }
+  if (host.length > MOST_IN_HOST)
+    throw new EgressError('bad_request', `The host of the request has more than ${MOST_IN_HOST} letters.`);
   return { host, port };
 }
 

@@ -1,4 +1,5 @@
-import { describe, expect, it, test } from 'vitest';
+import ipaddr from 'ipaddr.js';
+import { describe, expect, it, test, vi } from 'vitest';
 import { basicLogin, bypassRules, namedProxy } from './named-proxy.ts';
 
 describe('a proxy as clients name it', () => {
@@ -24,6 +25,7 @@ describe('a proxy as clients name it', () => {
     'http://a.test/path',
     'http://%zz@a.test',
     `http://${'x'.repeat(300)}@a.test`,
+    `${' '.repeat(2048)}a.test`,
     'http://',
     'a b',
   ])('%s is refused', (text) => expect(() => namedProxy(text)).toThrow(/^proxyServer cannot be used: it/));
@@ -49,11 +51,14 @@ describe('hosts that bypass it', () => {
     ['*', ['http://a.test', 'https://192.0.2.1'], []],
     ['https://shop.test', ['https://shop.test'], ['http://shop.test']],
     ['shop.test:8080', ['http://shop.test:8080'], ['http://shop.test']],
+    ['http://192.0.2.0/24:80', ['http://192.0.2.9'], ['http://192.0.2.9:81', 'https://192.0.2.9']],
     [
       '192.0.2.0/24, 2001:db8::/32',
       ['http://192.0.2.9', 'http://[2001:db8::7]'],
       ['http://192.0.3.1', 'http://a.test'],
     ],
+    ['128.0.0.0/1, ::/0', ['http://192.0.2.9', 'http://[2001:db8::7]'], ['http://64.0.0.1']],
+    ['2001:db8:0:0:8000::/65', ['http://[2001:db8::8001:0:0:1]'], ['http://[2001:db8::1]']],
     ['[2001:db8::1]', ['http://[2001:db8::1]'], ['http://[2001:db8::2]']],
     ['<local>', ['http://intranet'], ['http://intranet.test', 'http://192.0.2.1']],
     ['', ['http://localhost', 'http://a.localhost', 'http://127.0.0.2', 'http://[::1]'], ['http://a.test']],
@@ -64,8 +69,20 @@ describe('hosts that bypass it', () => {
     for (const url of through) expect([url, bypasses(asked(url))]).toEqual([url, false]);
   });
 
-  it('are not searched for longer than their pattern and name are long', () => {
-    const bypasses = bypassRules(`${'a*'.repeat(2000)}b`);
-    expect(bypasses({ scheme: 'http', host: 'a'.repeat(3000), port: 80 })).toBe(false);
+  it('are compared with a host that is read once', () => {
+    const bypasses = bypassRules(Array.from({ length: 100 }, (_, at) => `10.0.${at}.0/24`).join(','));
+    const parse = vi.spyOn(ipaddr, 'parse');
+    const valid = vi.spyOn(ipaddr, 'isValidCIDR');
+    expect(bypasses({ scheme: 'http', host: '192.0.2.1', port: 80 })).toBe(false);
+    expect([parse.mock.calls.length, valid.mock.calls.length]).toEqual([1, 0]);
+    vi.restoreAllMocks();
+  });
+
+  it.each([
+    ['entries', '1'.repeat(101).split('').join(',')],
+    ['letters in an entry', 'a'.repeat(301)],
+    ['letters', ','.repeat(30_001)],
+  ])('are refused with many %s', (_, list) => {
+    expect(() => bypassRules(list)).toThrow(/^proxyBypassList has (more than|an entry of)/);
   });
 });
