@@ -1,4 +1,4 @@
-import type { IncomingMessage, RequestListener } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { ownWork } from './scope.ts';
 import { loopPace, nextTurn } from './turns.ts';
 
@@ -6,10 +6,10 @@ import { loopPace, nextTurn } from './turns.ts';
  * Handles requests in pieces of some milliseconds. Node reads all connections that have data in one turn of the event loop: 500 connections
  * with eight requests each stopped the service for 0.4 s. Clients take turns. A request that finds nothing waiting is handled at once.
  */
-export function pacedRequests(
-  handle: RequestListener,
+export function pacedRequests<Rest extends unknown[]>(
+  handle: (request: IncomingMessage, ...rest: Rest) => void,
   clientOf: (request: IncomingMessage) => unknown = ({ socket }) => socket.remoteAddress,
-): RequestListener {
+): (request: IncomingMessage, ...rest: Rest) => void {
   const waiting = new Map<unknown, (() => void)[]>();
 
   async function handleInTurns(client: unknown, tasks: (() => void)[]): Promise<void> {
@@ -24,13 +24,13 @@ export function pacedRequests(
     }
   }
 
-  return (request, response) => {
+  return (request, ...rest) => {
     const client = clientOf(request);
     const tasks = waiting.get(client);
-    if (!tasks && !loopPace.isOver()) return handle(request, response);
+    if (!tasks && !loopPace.isOver()) return handle(request, ...rest);
     const run = ownWork();
     const task = () => {
-      if (!request.socket.destroyed) run(() => handle(request, response));
+      if (!request.socket.destroyed) run(() => handle(request, ...rest));
     };
     if (tasks) tasks.push(task);
     else void handleInTurns(client, [task]);

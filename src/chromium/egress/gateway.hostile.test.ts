@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import http from 'node:http';
 import { describe, expect, it } from 'vitest';
 import {
+  cleanUp,
   connect,
   dataFrom,
   gatewayTo,
@@ -143,6 +144,31 @@ describe('a hostile client', () => {
     expect(answer).toMatch(/^HTTP\/1\.1 503 /);
     expect(answer).toContain('X-Corral-Egress: too_many_connections');
     expect(dialled).toHaveLength(3);
+  });
+
+  it('has its tunnels opened in several turns of the event loop, also again for another proxy', async () => {
+    let turn = 0;
+    const counting = setInterval(() => turn++, 0);
+    cleanUp.push(() => clearInterval(counting));
+    const dialled: number[] = [];
+    const { gateway, port } = await gatewayTo([9], {
+      dial: (_, { signal }) => {
+        dialled.push(turn);
+        for (const began = performance.now(); performance.now() - began < 3;); // as if it took 3 ms of work
+        return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+      },
+    });
+    const clients = Array.from({ length: 40 }, () => connect(port));
+    await Promise.all(clients.map((client) => once(client, 'connect')));
+    await expect.poll(() => gateway.counters.clients, patience).toBe(40);
+    for (const client of clients) client.write('CONNECT 127.0.0.1:9 HTTP/1.1\r\n\r\n');
+    await expect.poll(() => dialled.length, patience).toBe(40);
+    gateway.setProxy({ protocol: 'http', host: '127.0.0.1', port: 9, bypassHosts: [] });
+    await expect.poll(() => dialled.length, patience).toBe(80);
+    for (const part of [dialled.slice(0, 40), dialled.slice(40)]) {
+      const most = Math.max(...part.map((one) => part.filter((other) => other === one).length));
+      expect(most).toBeLessThan(15);
+    }
   });
 
   it('cannot slip words of the gateway into the answer of a server', async () => {

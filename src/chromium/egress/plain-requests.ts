@@ -1,6 +1,7 @@
 import http from 'node:http';
 import type { Socket } from 'node:net';
 import { pipeline } from 'node:stream';
+import { nextTurn } from '../../lib/turns.ts';
 import { leave, type Answers } from './answers.ts';
 import type { Destinations } from './destinations.ts';
 import { endToEnd, hasBody, parseAbsolute, rawHead, refuseTrace } from './http-words.ts';
@@ -38,7 +39,7 @@ export function plainRequests({ allow, ways, answers, limits }: PlainRequestsOpt
     const fail = (error: unknown): void => {
       clearTimeout(late);
       response.off('close', hangUp);
-      if (error instanceof WayLeft && !hasBody(request) && !response.destroyed) return forward(request, response);
+      if (error instanceof WayLeft && !hasBody(request)) return void repeat(request, response);
       // The server may have closed a kept connection just now. Without a body, repeating the request is safe.
       if (outgoing.reusedSocket && !retried && !response.destroyed && isHangUp(error))
         return forward(request, response, true);
@@ -81,6 +82,12 @@ export function plainRequests({ allow, ways, answers, limits }: PlainRequestsOpt
       request.resume();
       outgoing.end();
     }
+  }
+
+  /** A change of the proxy repeats all requests that wait for a connection to it. */
+  async function repeat(request: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
+    await nextTurn(ways);
+    if (!response.destroyed) forward(request, response);
   }
 
   /** A websocket over plain http without a tunnel. Chromium uses CONNECT for those; other clients may not. */

@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import type http from 'node:http';
 import type { Socket } from 'node:net';
+import { nextTurn } from '../../lib/turns.ts';
 import type { Destinations, Target } from './destinations.ts';
 import type { Dial, DialOptions, Reading } from './dial.ts';
 import type { Limits } from './limits.ts';
@@ -128,6 +129,7 @@ export function waysOut({ allow, dial, proxy, limits, onConnect, onReach, openin
         signal.removeEventListener('abort', abort);
         taken.left.signal.removeEventListener('abort', abort);
       }
+      await nextTurn(upstreams); // a change of the proxy opens all of them again
     }
   }
 
