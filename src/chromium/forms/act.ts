@@ -58,8 +58,8 @@ export function actor({ references, ...deps }: ActDeps) {
   async function edit({ frame, look, index }: Referred, text?: string): Promise<void> {
     const outcome =
       text === undefined
-        ? await calls.callWith(frame, step, 'empty', look, index)
-        : await calls.callWith(frame, step, 'insert', look, index, text);
+        ? await calls.call(frame, step, 'empty', look, index)
+        : await calls.call(frame, step, 'insert', look, index, text);
     if (outcome === 'stale') throw new FormsError('stale', sentences.stale);
     if (outcome === 'lost')
       throw new FormsError('unreachable', 'The page took the focus away from the element while it was typed into.');
@@ -67,7 +67,7 @@ export function actor({ references, ...deps }: ActDeps) {
 
   /** False for an element that takes text. */
   async function put({ frame, look, index }: Referred, text: string): Promise<boolean> {
-    const outcome = await calls.callWith(frame, step, 'put', look, index, text);
+    const outcome = await calls.call(frame, step, 'put', look, index, text);
     if (outcome === 'text') return false;
     if (outcome === 'unfit')
       throw new FormsError(
@@ -95,7 +95,7 @@ export function actor({ references, ...deps }: ActDeps) {
     { text, allow, clear }: { text: string; allow: Allow; clear: boolean },
   ): Promise<void> {
     if (text.length > MOST_TEXT) throw new FormsError('unfit', `A text has at most ${MOST_TEXT} characters.`);
-    await mustAllowIn(calls, target.frame, allow);
+    await mustAllowIn(deps, target.frame, allow);
     if (text !== '' && (await put(target, text))) return;
     // A page may drop typed text before its scripts have run. A page that focuses its field late may select the text, so that
     // the next key replaces it. In both cases the text is typed again.
@@ -104,9 +104,7 @@ export function actor({ references, ...deps }: ActDeps) {
       if (clear || tries > 1) await edit(target);
       await write(target, text);
       const kept =
-        text === ''
-          ? 'all'
-          : await calls.callAgain(target.frame, step, 'holds', target.look, target.index, text.length);
+        text === '' ? 'all' : await calls.call(target.frame, step, 'holds', target.look, target.index, text.length);
       // A field that reformats typed text may stay shorter.
       if (kept === 'all' || (kept === 'part' && tries === 2)) return;
       if (tries === 2) throw new FormsError('unreachable', 'The element does not keep what is typed into it.');
@@ -131,15 +129,15 @@ export function actor({ references, ...deps }: ActDeps) {
         return click(page, references.get(action.ref));
       case 'pick': {
         const target = references.get(action.ref);
-        await mustAllowIn(calls, target.frame, action.allow);
+        await mustAllowIn(deps, target.frame, action.allow);
         return click(page, target);
       }
       case 'check':
         return check(page, references.get(action.ref), action.on);
       case 'choose': {
         const { frame, look, index } = references.get(action.ref);
-        await mustAllowIn(calls, frame, action.allow);
-        const outcome = await calls.callWith(frame, step, 'choose', look, index, action.value);
+        await mustAllowIn(deps, frame, action.allow);
+        const outcome = await calls.call(frame, step, 'choose', look, index, action.value);
         if (outcome === 'unfit') throw new FormsError('unfit', 'The element has no such option.');
         if (outcome !== 'done') throw new FormsError(outcome === 'stale' ? 'stale' : 'unreachable', sentences[outcome]);
         return;

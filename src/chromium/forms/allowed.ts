@@ -1,5 +1,5 @@
 import { text } from '../../lib/shape.ts';
-import type { FrameWorld } from './frames.ts';
+import type { FrameWorld, PageFrames } from './frames.ts';
 import { FormsError, type Allow } from './types.ts';
 import type { WorldCalls } from './world-calls.ts';
 
@@ -18,13 +18,20 @@ export function mustAllow(allow: Allow, origin: string): void {
 }
 
 /**
- * Holds the document that an element is in, and every document around it, against what a value is for. It stays true for as long as the
- * element can be used: a world belongs to one document, the origin of a document does not change, and a document that goes takes the
- * documents in its frames with it.
+ * Compares the document that an element is in, and every document around it, with what a value is for. It stays true for as long as the
+ * element can be used: its script is an object of one document, the origin of a document does not change, and a document that goes takes
+ * the documents in its frames with it. The documents are compared last, because a script that is not theirs can return any origin.
  */
-export async function mustAllowIn(calls: WorldCalls, frame: FrameWorld, allow: Allow): Promise<void> {
+export async function mustAllowIn({ calls, frames }: AllowDeps, frame: FrameWorld, allow: Allow): Promise<void> {
+  const { step } = calls.patience;
   for (let at: FrameWorld | undefined = frame; at; at = at.parent)
-    mustAllow(allow, await calls.originOf(at, calls.patience.step, isOrigin));
+    mustAllow(allow, await calls.originOf(at, step, isOrigin));
+  await frames.mustBeSame(frame, step);
+}
+
+interface AllowDeps {
+  calls: WorldCalls;
+  frames: PageFrames;
 }
 
 const isWeb = (origin: string) =>

@@ -1,14 +1,20 @@
 import type { AttachedPage, PageCommands } from './attached-pages.ts';
 import { MOST_FRAMES } from './bounds.ts';
 import { isFrameTree, type FrameTree } from '../cdp/frame-shapes.ts';
-import { isOwner, isResolved, isWorld } from './shapes.ts';
+import { isInstalled, isOwner, isResolved, isWorld } from './shapes.ts';
 import { FormsError } from './types.ts';
+import { installed } from './world-script.ts';
 
-/** A document in a frame, and the isolated world in it where the forms' script runs. */
+/**
+ * A document in a frame, and the isolated world in it where the forms' script runs. Calls name the script by its object: a new process of
+ * the page counts contexts from 1 again, so the number of a context can become that of a script of another site.
+ */
 export interface FrameWorld {
   readonly frameId: string;
   readonly sessionId: string;
   readonly contextId: number;
+  /** The functions of the script, as an object in the browser. It ends with the document. */
+  readonly script: string;
   readonly loaderId: string;
   readonly parent: FrameWorld | undefined;
 }
@@ -57,7 +63,12 @@ export function pageFrames(commands: PageCommands, worldName: string) {
       frameId,
       worldName,
     });
-    return { frameId, loaderId, sessionId, contextId: executionContextId };
+    const { result, exceptionDetails } = await commands.ask(ms, sessionId, isInstalled, 'Runtime.evaluate', {
+      expression: installed(),
+      contextId: executionContextId,
+    });
+    if (exceptionDetails !== undefined) throw new FormsError('stale', 'The page could not be read.');
+    return { frameId, loaderId, sessionId, contextId: executionContextId, script: result.objectId };
   }
 
   return {
@@ -81,6 +92,23 @@ export function pageFrames(commands: PageCommands, worldName: string) {
       const [main, ...others] = [...byId.values()];
       if (!main) throw new FormsError('stale', 'The page has no document.');
       return [main, ...others];
+    },
+
+    /**
+     * Throws unless a frame, and each one around it, still has the document that it had when it was listed. Its world was made after
+     * that, so the world is one of this document, and not of another one that came between the two.
+     */
+    async mustBeSame(frame: FrameWorld, ms: number): Promise<void> {
+      const chain: FrameWorld[] = [];
+      for (let at: FrameWorld | undefined = frame; at; at = at.parent) chain.push(at);
+      const sessions = [...new Set(chain.map(({ sessionId }) => sessionId))];
+      const known = (await Promise.all(sessions.map((sessionId) => treeOf(ms, sessionId)))).flat();
+      const isSame = (one: FrameWorld) =>
+        known.some(
+          ({ frameId, loaderId, sessionId }) =>
+            frameId === one.frameId && loaderId === one.loaderId && sessionId === one.sessionId,
+        );
+      if (!chain.every(isSame)) throw new FormsError('stale', 'The page has changed since it was read.');
     },
 
     /** The element of the parent's document that shows the frame, as an object in the parent's world. */

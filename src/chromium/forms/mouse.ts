@@ -32,7 +32,7 @@ export function pointing({ commands, frames, calls }: PointingDeps) {
 
   /** Asks the script about an element. */
   const ask = <N extends 'aim' | 'focused' | 'focus' | 'checkedness'>({ frame, look, index }: Referred, name: N) =>
-    calls.callAgain(frame, step, name, ...([look, index] as Parameters<FormsCalls[N]>));
+    calls.call(frame, step, name, ...([look, index] as Parameters<FormsCalls[N]>));
 
   /** A point in the viewport of the page, from one in the viewport of a frame. */
   async function onPage(frame: FrameWorld, point: Point): Promise<Point & { hit: boolean }> {

@@ -1,4 +1,4 @@
-import { anyText, flag, number, object, optional, text } from '../../lib/shape.ts';
+import { anyText, flag, number, object, optional, record, text } from '../../lib/shape.ts';
 
 /** The parts of CDP messages that the forms read. A compromised browser may send anything else. */
 
@@ -12,6 +12,7 @@ export const isNavigatedWithin = object({ frameId: id });
 export const isWorld = object({ executionContextId: number(0, 2 ** 53) });
 export const isOwner = object({ backendNodeId: number(0, 2 ** 53) });
 export const isResolved = object({ object: object({ objectId: optional(text(1000)) }) });
+export const isInstalled = object({ result: object({ objectId: text(1000) }), exceptionDetails: optional(record) });
 export const isNavigation = object({ loaderId: optional(id), errorText: optional(text(1000)) });
 
 export const isRequestSent = object({
