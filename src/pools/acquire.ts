@@ -152,7 +152,7 @@ export function acquirer({ store, nodeId, onNeed, onExpelled }: AcquirerOptions)
     acquire,
     serve,
     given,
-    underWay: () => [...underWay],
+    isUnderWay: (leaseId: string) => underWay.has(leaseId),
     settled: (leaseId: string) => void underWay.delete(leaseId),
 
     /**

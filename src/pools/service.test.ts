@@ -7,6 +7,7 @@ import { newId } from '../lib/ids.ts';
 import { silent } from '../lib/log.ts';
 import type { NewSession, SessionRow } from '../sessions/store.ts';
 import { sessionStore } from '../sessions/store.ts';
+import type { Db } from '../store/db.ts';
 import { sql } from '../store/sql.ts';
 import { poolMetrics } from './metrics.ts';
 import type { Placed } from './nodes/anywhere.ts';
@@ -53,7 +54,7 @@ const blank: Omit<NewSession, 'id' | 'project_id' | 'node_id' | 'pool_id' | 'poo
 };
 
 /** The pools of one node on the real database, and browsers that are only rows. */
-function node(nodeId: string, options: { place?: () => string | undefined } = {}) {
+function node(nodeId: string, options: { place?: () => string | undefined; db?: Db } = {}) {
   const sessions = sessionStore(store.db);
   const leases = poolStore(store.db);
   const ended: string[] = [];
@@ -70,7 +71,7 @@ function node(nodeId: string, options: { place?: () => string | undefined } = {}
   const lent = new Map<string, string>();
   const registry = new Registry();
   const pools = poolService({
-    db: store.db,
+    db: options.db ?? store.db,
     async make(project, pool, _request, onPlaced) {
       if (faults.make) throw faults.make;
       await faults.making?.();
@@ -267,6 +268,30 @@ describe('a waiter', () => {
     await a.pools.catchUp();
     expect(await waiter).toHaveProperty('session');
   });
+});
+
+test('a client that joins the queue while its node looks for leftovers is not taken for one', async () => {
+  let joined!: () => void;
+  const late = new Promise<void>((resolve) => (joined = resolve));
+  let looks = 0;
+  const rows: Db['rows'] = async (query) => {
+    if (!/ pool_waiters where node_id/.test(query.text)) return store.db.rows(query);
+    looks++;
+    await late; // as when all connections to the database are busy
+    return store.db.rows(query);
+  };
+  const a = node('a', { db: { ...store.db, rows } });
+  const id = await a.pool(1);
+  const held = await a.acquire(id);
+  const looked = a.pools.start();
+  await expect.poll(() => looks).toBe(1);
+  const waiter = a.acquire(id);
+  await a.until(id, { waiting_count: 1 });
+  joined();
+  await looked;
+  expect(await a.pools.get(projectId, id)).toMatchObject({ waiting_count: 1 });
+  await a.release(id, held);
+  expect(await waiter).toHaveProperty('session');
 });
 
 describe('a node that was taken for lost', () => {

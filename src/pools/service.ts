@@ -112,7 +112,9 @@ export function poolService(options: PoolOptions) {
   async function tidy(): Promise<void> {
     clearTimeout(tidying);
     try {
-      for (const poolId of await store.forgetWaiters(nodeId, queue.underWay())) void served(poolId);
+      // Read first: a client that joins the queue after the question would be taken for a leftover.
+      const left = (await store.claimsOf(nodeId)).filter((leaseId) => !queue.isUnderWay(leaseId));
+      if (left.length > 0) for (const poolId of await store.forgetWaiters(nodeId, left)) void served(poolId);
       await looseEnds();
     } catch (error) {
       if (!closed) log.warn({ error: (error as Error).message }, 'pools.not_tidied');

@@ -267,16 +267,25 @@ function lineOfWaiters(db: Db) {
       );
     },
 
+    /** The leases that clients of this node wait for, and those that it is about to hand over. */
+    async claimsOf(nodeId: string): Promise<string[]> {
+      const rows = await db.rows<{ id: string }>(sql`select lease_id as id from pool_waiters where node_id = ${nodeId}
+        union select lease_id from sessions where lease_node = ${nodeId} and deleted_at is null`);
+      return rows.map(({ id }) => id);
+    },
+
     /**
-     * Removes the waiters of this node, except for those it still knows: they disconnected with it. Browsers that were
-     * assigned but not handed over are idle again. Resolves with the pools that have such browsers.
+     * Removes the waiters of this node, all or those with these leases: they disconnected with it. Browsers that were assigned but not
+     * handed over are idle again. Resolves with the pools that have such browsers.
      */
-    async forgetWaiters(nodeId: string, except: readonly string[] = []): Promise<string[]> {
-      await db.rows(sql`delete from pool_waiters where node_id = ${nodeId} and not lease_id = any (${except})`);
+    async forgetWaiters(nodeId: string, leases: readonly string[] | null = null): Promise<string[]> {
+      await db.rows(
+        sql`delete from pool_waiters where node_id = ${nodeId} and (${leases}::text[] is null or lease_id = any (${leases}))`,
+      );
       const freed = await db.rows<{
         pool_id: string;
       }>(sql`update sessions set lease_id = null, lease_node = null, idle_since = now()
-        where lease_node = ${nodeId} and not lease_id = any (${except}) and deleted_at is null returning pool_id`);
+        where lease_node = ${nodeId} and (${leases}::text[] is null or lease_id = any (${leases})) and deleted_at is null returning pool_id`);
       return [...new Set(freed.map(({ pool_id }) => pool_id))];
     },
 
