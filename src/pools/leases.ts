@@ -97,9 +97,8 @@ export function poolLeases({
   /** Ends a lease that its client never received. Never rejects: if the database is unreachable now, `tidy` finds the lease later. */
   async function giveBack(poolId: string, sessionId: string, leaseId: string): Promise<void> {
     try {
-      const used = await sessions.takeBack(sessionId);
-      if (used) await replace(poolId, sessionId, leaseId);
-      else await putBack(poolId, sessionId, leaseId);
+      const returned = await sessions.takeBack(sessionId, leaseId);
+      await (returned === 'unused' ? putBack : replace)(poolId, sessionId, leaseId);
     } catch (error) {
       log.warn({ pool: poolId, session: sessionId, error: (error as Error).message }, 'pool.not_given_back');
     }
@@ -144,10 +143,10 @@ export function poolLeases({
     const pool = await find(projectId, idOrName);
     const leaseId = await store.leaseOn(pool.id, sessionId);
     if (!leaseId) throw errors.not_leased({ session: sessionId, pool: idOrName });
-    const used = await sessions.takeBack(sessionId); // disconnects its clients before it can be lent again
+    const returned = await sessions.takeBack(sessionId, leaseId); // disconnects its clients before it can be lent again
     const ownProfile = await store.hasOwnProfile(sessionId); // afterwards: a change that was under way may have attached one
-    const kept = pool.config.reset_on_release === false && !ownProfile;
-    const how = !reuse ? 'destroyed' : !used ? 'unused' : kept ? 'kept' : 'renewed';
+    const kept = pool.config.reset_on_release === false && !ownProfile && returned === 'used';
+    const how = !reuse ? 'destroyed' : returned === 'unused' ? 'unused' : kept ? 'kept' : 'renewed';
     const ended = await endings[how](pool.id, sessionId, leaseId);
     if (!ended) throw errors.not_leased({ session: sessionId, pool: idOrName });
     metrics.releases.inc({ how });

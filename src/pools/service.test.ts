@@ -5,6 +5,7 @@ import { errors } from '../errors.ts';
 import { eventBus } from '../events.ts';
 import { newId } from '../lib/ids.ts';
 import { silent } from '../lib/log.ts';
+import type { Returned } from '../sessions/session-loans.ts';
 import type { NewSession, SessionRow } from '../sessions/store.ts';
 import { sessionStore } from '../sessions/store.ts';
 import type { Db } from '../store/db.ts';
@@ -64,7 +65,7 @@ function node(nodeId: string, options: { place?: () => string | undefined; db?: 
     making: undefined as (() => Promise<void>) | undefined,
     lend: undefined as ((id: string) => Promise<void>) | undefined,
     makeAt: 'refused' as Placed,
-    used: true,
+    returned: 'used' as Returned,
   };
   const asked: string[] = [];
   /** The leases that the browsers know of. */
@@ -101,7 +102,7 @@ function node(nodeId: string, options: { place?: () => string | undefined; db?: 
       },
       async takeBack(id) {
         lent.delete(id);
-        return faults.used;
+        return faults.returned;
       },
       async stop(id) {
         ended.push(id);
@@ -191,7 +192,7 @@ describe('a waiter', () => {
     ['that has opened a page: the next gets another', true],
   ])('a client that disconnects while it is handed a browser %s', async (_, used) => {
     const a = node('a');
-    a.faults.used = used;
+    a.faults.returned = used ? 'used' : 'unused';
     const id = await a.pool(1);
     const hangUp = new AbortController();
     let given: string | undefined;
@@ -404,7 +405,7 @@ test('leftovers are found: a stray, a browser that is neither idle nor leased, a
 
 test('a lease has the requested start_url, or that of the pool, and does not keep it for the next lease', async () => {
   const a = node('a');
-  a.faults.used = false; // the same browser goes back on the shelf
+  a.faults.returned = 'unused'; // the same browser goes back on the shelf
   const id = await a.pool(1, { start_url: 'https://pool.example' });
   const startUrl = async () =>
     (await store.db.row<{ start_url: string | null }>(sql`select start_url from sessions where pool_id = ${id}`))
@@ -421,6 +422,19 @@ test('a lease has the requested start_url, or that of the pool, and does not kee
   }
 });
 
+test('a browser that its node has not taken back is replaced, also in a pool that keeps its browsers', async () => {
+  const a = node('a');
+  const id = await a.pool(1, { reset_on_release: false, fill_rate_per_minute: 0 });
+  const kept = await a.acquire(id);
+  await a.release(id, kept);
+  const again = await a.acquire(id);
+  expect(again.session.session_id).toBe(kept.session.session_id);
+  a.faults.returned = 'unknown';
+  await a.release(id, again);
+  await a.until(id, { available_count: 1 });
+  expect(a.ended).toEqual([kept.session.session_id]);
+});
+
 test('a pool is deleted with its leases by force only', async () => {
   const a = node('a');
   const id = await a.pool(1);
@@ -435,9 +449,9 @@ test('what pools do is counted: browsers made, how leases came and ended, and po
   const counts = async () =>
     (await a.registry.metrics()).split('\n').filter((line) => /^corral_pool_\w+_(total|count)\b/.test(line));
   const id = await a.pool(1);
-  a.faults.used = false;
+  a.faults.returned = 'unused';
   await a.release(id, await a.acquire(id));
-  a.faults.used = true;
+  a.faults.returned = 'used';
   await a.release(id, await a.acquire(id));
   await a.until(id, { available_count: 1 });
   const held = await a.acquire(id);

@@ -53,7 +53,9 @@ test('a browser on the shelf is not for clients; lent it is, under its lease; ta
   const held = await roster.hold('s');
   expect(held.until.aborted).toBe(false);
 
-  expect(await takeBack('s')).toBe(true); // it was held
+  expect(await takeBack('s', 'lease_0')).toBe('unknown');
+  expect(held.until.aborted, 'only the end of its own lease ends a hold').toBe(false);
+  expect(await takeBack('s', 'lease_1')).toBe('used'); // it was held
   expect(held.until.aborted).toBe(true);
   expect(leaseOf('s')).toBeNull();
   expect(published).toEqual([['session.returned', { sessionId: 's' }]]);
@@ -65,9 +67,9 @@ test('a browser on the shelf is not for clients; lent it is, under its lease; ta
 test('a browser without any client is given back unused; with an opened page it is used', async () => {
   const { lend, takeBack, fake, session } = house();
   await lend('s', lease, 'key');
-  expect(await takeBack('s')).toBe(false);
+  expect(await takeBack('s', 'lease_1')).toBe('unused');
   await lend('s', { ...lease, startUrl: 'example.com' }, 'key');
-  expect(await takeBack('s')).toBe(true);
+  expect(await takeBack('s', 'lease_1')).toBe('used');
   expect(fake.done).toContain('open https://example.com');
   await session.end('deleted');
 });
@@ -76,7 +78,7 @@ test('what its holder changed of the proxy goes with the lease', async () => {
   const { lend, takeBack, fake, session } = house();
   await lend('s', lease, 'key');
   await session.setProxy(proxyAt('holder'));
-  await takeBack('s');
+  await takeBack('s', 'lease_1');
   expect(fake.done.slice(-2)).toEqual(['proxy holder', 'proxy none']);
   await session.end('deleted');
 });
@@ -89,7 +91,7 @@ test('an ended session is not lent, and keeps no hold; taking it back is no erro
   await expect(lend('s', lease, 'key')).rejects.toMatchObject({ code: 'session_not_found' });
   roster.live.delete('s');
   await expect(lend('s', lease, 'key')).rejects.toMatchObject({ code: 'session_not_found' });
-  expect(await takeBack('s')).toBe(true);
+  expect(await takeBack('s', 'lease_1')).toBe('unknown');
   expect(leaseOf('s')).toBeUndefined();
 });
 

@@ -12,6 +12,9 @@ import type { CreateSession, Session } from './schema.ts';
 import { openStartUrl } from './start-url.ts';
 import type { SessionRow, SessionStore } from './store.ts';
 
+/** How a session came back from the holder of a lease. `unknown`: its clients may still be connected, so no other may get it. */
+export type Returned = 'used' | 'unused' | 'unknown';
+
 /** What pools do with sessions: create them, lend them to one holder after the other, and take them back. */
 export function sessionLending({
   store,
@@ -87,14 +90,17 @@ export function sessionLending({
       }
     },
 
-    /** Takes the session from its holder: closes its clients and restores the pool's proxy. Answers whether the session was used. */
-    async takeBack(id: string): Promise<boolean> {
+    /**
+     * Takes the session from the holder of this lease: closes its clients and restores the pool's proxy. If it has another lease by now, or
+     * none, nothing happens to it.
+     */
+    async takeBack(id: string, lease: string): Promise<Returned> {
       const session = roster.live.get(id);
-      if (!session) return true;
+      if (session?.lease !== lease) return 'unknown';
       const used = session.takeBack();
       events.publish('session.returned', { sessionId: id });
       await session.changing(() => session.resetProxy());
-      return used;
+      return used ? 'used' : 'unused';
     },
 
     /** The session's lease on this node; null without one, undefined when the session is not on this node. */

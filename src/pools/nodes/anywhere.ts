@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { errors } from '../../errors.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Session } from '../../sessions/schema.ts';
+import type { Returned } from '../../sessions/session-loans.ts';
 import type { Ending } from '../../sessions/state.ts';
 import type { Lease, PoolStore } from '../store.ts';
 import type { SessionsHere } from './here.ts';
@@ -62,20 +63,17 @@ export function sessionsAnywhere({
       throw errors.session_not_found({ session: id });
     },
 
-    /**
-     * Disconnects its clients; resolves with whether any client had used it. Never rejects: if its node does not
-     * answer, the browser counts as used, since that node is about to be declared dead.
-     */
-    async takeBack(id: string): Promise<boolean> {
+    /** Disconnects the clients of this lease. Never rejects: a node that does not answer in time leaves it unknown. */
+    async takeBack(id: string, lease: string): Promise<Returned> {
       try {
         const owner = await elsewhere(id);
-        if (!owner) return here.takeBack(id);
-        const url = `/nodes/sessions/${id}/take_back`;
-        const { status, body } = await ask(owner, { method: 'POST', url }, AbortSignal.timeout(lendMs));
-        return status !== 200 || (body as { used: boolean }).used;
+        if (!owner) return await here.takeBack(id, lease);
+        const request = { method: 'POST', url: `/nodes/sessions/${id}/take_back`, body: { lease } };
+        const { status, body } = await ask(owner, request, AbortSignal.timeout(lendMs));
+        return status === 200 ? (body as { returned: Returned }).returned : 'unknown';
       } catch (error) {
         log.warn({ session: id, error: (error as Error).message }, 'pool.not_taken_back');
-        return true;
+        return 'unknown';
       }
     },
 

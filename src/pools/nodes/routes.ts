@@ -36,8 +36,9 @@ export function pooledSessionRoutes({
       sessions.lend(params.id, { ...body.lease, startUrl: body.start_url ?? null }, body.key_id),
     );
 
-    app.post('/nodes/sessions/:id/take_back', { config, schema: { params } }, async ({ params }) => ({
-      used: await sessions.takeBack(params.id),
+    const body = Type.Object({ lease: Type.String() });
+    app.post('/nodes/sessions/:id/take_back', { config, schema: { params, body } }, async ({ params, body }) => ({
+      returned: await sessions.takeBack(params.id, body.lease),
     }));
 
     const End = Type.Object({ reason: Type.Unsafe<Ending>({ enum: Object.keys(endings) }) });
