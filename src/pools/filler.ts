@@ -6,6 +6,9 @@ import type { Placed } from './nodes/anywhere.ts';
 import { spreading } from './placement.ts';
 import { poolStore, type PoolRow } from './store.ts';
 
+/** How soon to look again at a pool with both an idle browser and a client that waits. */
+const unservedMs = 250;
+
 export type Filler = ReturnType<typeof filler>;
 
 /**
@@ -41,7 +44,7 @@ export function filler({
 }) {
   const store = poolStore(db);
   const owed = debts();
-  const timers = new Map<string, NodeJS.Timeout>();
+  const timers = new Map<string, { timer: NodeJS.Timeout; at: number }>();
   let closed = false;
 
   const launches = poolLaunches({
@@ -50,6 +53,7 @@ export function filler({
     retire,
     onShelved,
     onLaunched,
+    onFailed: (poolId) => owed.add(poolId, 1),
     onOver: (poolId) => void fill(poolId),
     log,
   });
@@ -81,6 +85,11 @@ export function filler({
     const there = pool.available + pool.acquired + pool.warming;
     if (there > pool.size) retire(poolId, await store.clearShelf(poolId, there - pool.size));
     if (pool.available + pool.acquired >= pool.size && !pool.filled_once) await store.setFilled(poolId);
+    if (pool.waiting > 0 && pool.available > 0) {
+      // Assigning skips a browser whose row is locked, as by the note that it fell asleep. No release would tell the client of it.
+      onShelved(poolId);
+      later(poolId, unservedMs);
+    }
     const missing = pool.size - there;
     if (missing <= 0) {
       owed.add(poolId, -owedBefore);
@@ -100,22 +109,25 @@ export function filler({
     const gap = secondsBetween(pool.size, rate);
     if (pool.fillMs > 0 || !(await store.takeFill(poolId, gap))) return later(poolId, pool.fillMs || gap * 1000);
     const pause = await spread.launch(pool, 1, () => closed);
-    if (pause !== undefined || !timers.has(poolId)) later(poolId, pause ?? gap * 1000);
+    later(poolId, pause ?? gap * 1000);
   }
 
-  /** At most one call is scheduled: the latest. */
+  /** At most one call is scheduled: the earliest. It schedules the next one itself. */
   function later(poolId: string, ms: number) {
-    clearTimeout(timers.get(poolId));
-    if (closed) return;
+    const known = timers.get(poolId);
+    const delay = Math.ceil(ms) + 5;
+    const at = performance.now() + delay;
+    if (closed || (known && known.at <= at)) return;
+    clearTimeout(known?.timer);
     const call = () => {
       timers.delete(poolId);
       void fill(poolId);
     };
-    timers.set(poolId, setTimeout(call, Math.ceil(ms) + 5));
+    timers.set(poolId, { timer: setTimeout(call, delay), at });
   }
 
   function forget(poolId: string) {
-    clearTimeout(timers.get(poolId));
+    clearTimeout(timers.get(poolId)?.timer);
     for (const known of [timers, owed]) known.delete(poolId);
     for (const part of [launches, spread]) part.forget(poolId);
   }
@@ -148,7 +160,7 @@ export function filler({
 
     async close() {
       closed = true;
-      for (const timer of timers.values()) clearTimeout(timer);
+      for (const { timer } of timers.values()) clearTimeout(timer);
       await launches.settled();
     },
   };

@@ -22,6 +22,7 @@ function launching(make: (onPlaced: () => void) => Promise<string>) {
     retire: (_, ids) => void calls.push(`retired ${ids.join()}`),
     onShelved: () => void calls.push('shelved'),
     onLaunched: (outcome) => void calls.push(outcome),
+    onFailed: () => void calls.push('missing'),
     onOver: () => void calls.push('over'),
     log: silent,
   });
@@ -39,6 +40,21 @@ test('a launch is placed before it is over', async () => {
   up('s1');
   await launches.settled();
   expect(calls).toEqual(['launched', 'success', 'shelved', 'over']);
+});
+
+test('a launch that fails after it was placed leaves its browser missing, and one that is refused does not', async () => {
+  let places = true;
+  const { launches, calls } = launching(async (onPlaced) => {
+    if (places) onPlaced();
+    throw new Error('Chromium does not start.');
+  });
+  expect(await launches.start(pool())).toBe('placed');
+  await launches.settled();
+  expect(calls).toEqual(['failed', 'failure: Chromium does not start.', 'missing', 'over']);
+  places = false;
+  expect(await launches.start(pool())).toBe('refused');
+  await launches.settled();
+  expect(calls.slice(4)).toEqual(['failed', 'failure: Chromium does not start.', 'over']);
 });
 
 test('a browser is retired if its pool changed during the launch', async () => {

@@ -13,6 +13,7 @@ export function poolLaunches({
   retire,
   onShelved,
   onLaunched,
+  onFailed,
   onOver,
   log,
 }: {
@@ -23,6 +24,8 @@ export function poolLaunches({
   retire: (poolId: string, sessionIds: string[]) => void;
   onShelved: (poolId: string) => void;
   onLaunched: (outcome: 'launched' | 'failed') => void;
+  /** Called when a launch has failed whose place was taken: the browser that it was to replace is missing again. */
+  onFailed: (poolId: string) => void;
   /** Called when a launch has succeeded or failed: the pool is looked at again. */
   onOver: (poolId: string) => void;
   log: Log;
@@ -65,9 +68,13 @@ export function poolLaunches({
     /** Resolves when the session's place is taken, so that later counts include it; the launch itself takes longer. */
     start(pool: PoolRow): Promise<Placed> {
       return new Promise((resolve) => {
-        const launching = launch(pool, () => resolve('placed'))
-          .then(resolve, () => resolve('refused'))
-          .finally(() => {
+        let taken = false;
+        const placed = () => ((taken = true), resolve('placed'));
+        const launching = launch(pool, placed)
+          .catch((): Placed => 'refused')
+          .then((outcome) => {
+            resolve(outcome);
+            if (taken && outcome !== 'placed') onFailed(pool.id);
             running.delete(launching);
             onOver(pool.id);
           });

@@ -9,7 +9,7 @@ import type { Returned } from '../sessions/session-loans.ts';
 import type { NewSession, SessionRow } from '../sessions/store.ts';
 import { sessionStore } from '../sessions/store.ts';
 import type { Db } from '../store/db.ts';
-import { sql } from '../store/sql.ts';
+import { sql, type Sql } from '../store/sql.ts';
 import { poolMetrics } from './metrics.ts';
 import type { Placed } from './nodes/anywhere.ts';
 import type { Acquired } from './leases.ts';
@@ -62,6 +62,7 @@ function node(nodeId: string, options: { place?: () => string | undefined; db?: 
   const events = eventBus();
   const faults = {
     make: undefined as Error | undefined,
+    launch: undefined as Error | undefined,
     making: undefined as (() => Promise<void>) | undefined,
     lend: undefined as ((id: string) => Promise<void>) | undefined,
     makeAt: 'refused' as Placed,
@@ -87,6 +88,10 @@ function node(nodeId: string, options: { place?: () => string | undefined; db?: 
       const inserted = await sessions.insertPooled(row, 'live', pool.id, null);
       if (!inserted) throw errors.pool_full({ pool: pool.id });
       onPlaced();
+      if (faults.launch) {
+        await sessions.apply(row.id, 'lost', { reason: 'did_not_start' });
+        throw faults.launch;
+      }
       return inserted as SessionRow;
     },
     resolve: async () => ({}),
@@ -295,6 +300,25 @@ test('a client that joins the queue while its node looks for leftovers is not ta
   expect(await waiter).toHaveProperty('session');
 });
 
+test('a client that found its browser locked by another change gets it afterwards', async () => {
+  let looks = 0;
+  const row: Db['row'] = async <R>(query: Sql) => {
+    const found = await store.db.row<R>(query);
+    if (/given as/.test(query.text)) looks++;
+    return found;
+  };
+  const a = node('a', { db: { ...store.db, row } });
+  const id = await a.pool(1);
+  looks = 0;
+  const { waiter } = await store.db.transaction(async (tx) => {
+    await tx.rows(sql`select from sessions where pool_id = ${id} for no key update`);
+    const waiter = a.acquire(id);
+    await expect.poll(() => looks).toBeGreaterThan(0);
+    return { waiter };
+  });
+  expect(await waiter).toHaveProperty('session');
+});
+
 describe('a node that was taken for lost', () => {
   test('cannot end the lease of the client that has the browser since', async () => {
     const [a, b] = [node('a'), node('b')];
@@ -329,6 +353,17 @@ describe('filling', () => {
     a.faults.make = undefined;
     await a.until(id, { available_count: 1 });
     expect(await a.pools.get(projectId, id)).not.toHaveProperty('last_error');
+  });
+
+  test('replaces a browser at once whose replacement did not start', async () => {
+    const a = node('a');
+    const id = await a.pool(1, { fill_rate_per_minute: 0 });
+    const held = await a.acquire(id);
+    a.faults.launch = new Error('no browser today');
+    await a.release(id, held);
+    await a.until(id, { last_error: { message: 'no browser today' } });
+    a.faults.launch = undefined;
+    await a.until(id, { available_count: 1 });
   });
 
   test('after the first time is paced, except for browsers that clients wait for', async () => {
