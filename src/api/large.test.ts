@@ -39,7 +39,8 @@ test.each(['too heavy', 'broken off'])(
 );
 
 test('a body with an unusual content type is weighed when it is parsed', () => {
-  const heavy = `[${'{},'.repeat(60_000)}{}]`;
-  expect(() => refuseHeavy(asked('Application/JSON'), heavy)).toThrow('more than 100000 names and values');
-  expect(() => refuseHeavy(asked('Application/JSON'), JSON.stringify(','.repeat(200_000)))).not.toThrow();
+  const refuse = (json: string) => refuseHeavy(asked('Application/JSON'), Buffer.from(json));
+  expect(() => refuse(`[${'{},'.repeat(60_000)}{}]`)).toThrow('more than 100000 names and values');
+  expect(() => refuse(JSON.stringify(','.repeat(200_000)))).not.toThrow();
+  expect(() => refuse(`"${'\\n'.repeat(3_000_001)}"`)).toThrow('more than 3000000 escapes');
 });

@@ -2,7 +2,7 @@ import { Readable, Transform } from 'node:stream';
 import type { FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify';
 import { errors } from '../errors.ts';
 import { memory, type Group, type Share } from '../lib/byte-budget.ts';
-import { isLight, JsonWeight, MOST_WEIGHT } from '../lib/json-weight.ts';
+import { JsonWeight, MOST_ESCAPES, MOST_WEIGHT } from '../lib/json-weight.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -58,7 +58,7 @@ export function countedBody(request: FastifyRequest, reply: FastifyReply, payloa
     transform(chunk: Buffer, _encoding, done) {
       if (size > limit) return done(); // the reader refuses the body: the rest is discarded
       size += chunk.length;
-      if (weight?.add(chunk, mostValues(request)) === false) return done(tooHeavy(request));
+      if (weight?.add(chunk, mostValues(request)) === false) return done(tooHeavy(request, weight));
       if (share.grow(2 * chunk.length, () => done(null, chunk))) done(null, chunk);
     },
     flush(done) {
@@ -116,13 +116,18 @@ function release({ share, whole, state, closed }: LargeBody): void {
 }
 
 /** Refuses JSON that would take long to parse. Bodies of every type are weighed before they are parsed. */
-export function refuseHeavy(request: FastifyRequest, body: string | Buffer): void {
-  if (!weighed.has(request) && !isLight(body, mostValues(request))) throw tooHeavy(request);
+export function refuseHeavy(request: FastifyRequest, body: Buffer): void {
+  if (weighed.has(request) || body.length <= mostValues(request)) return; // every unit of the weight takes a byte
+  const weight = new JsonWeight();
+  if (!weight.add(body, mostValues(request))) throw tooHeavy(request, weight);
 }
 
 const mostValues = ({ routeOptions }: FastifyRequest) => routeOptions.config.mostValues ?? MOST_WEIGHT;
 
-const tooHeavy = (request: FastifyRequest) => errors.payload_too_large({ limit: mostValues(request), unit: 'values' });
+const tooHeavy = (request: FastifyRequest, { escapes }: JsonWeight) =>
+  escapes > MOST_ESCAPES
+    ? errors.payload_too_large({ limit: MOST_ESCAPES, unit: 'escapes' })
+    : errors.payload_too_large({ limit: mostValues(request), unit: 'values' });
 
 /** Whether the body is parsed here. A driver gets what else WebDriver sends as it comes. */
 function isJson({ headers, routeOptions: { config } }: FastifyRequest): boolean {
@@ -135,7 +140,7 @@ function isJson({ headers, routeOptions: { config } }: FastifyRequest): boolean 
 export function countedAnswer(reply: FastifyReply, payload: unknown): unknown {
   const isWhole = typeof payload === 'string' || Buffer.isBuffer(payload);
   if (!isWhole || payload.length <= LARGE) return payload;
-  return countedParts(reply, [Buffer.from(payload)]);
+  return countedParts(reply, [typeof payload === 'string' ? Buffer.from(payload) : payload]);
 }
 
 /** The same for text in parts: to join them would take long, unless they are small. */

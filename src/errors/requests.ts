@@ -31,10 +31,15 @@ export const requestErrors = {
     (p: { thing: string; name: string }) =>
       `${/^[aeio]/.test(p.thing) ? 'An' : 'A'} ${p.thing} named '${p.name}' exists already (case and accents do not count). Choose another name.`,
   ),
-  payload_too_large: entry(413, 'The body exceeds the limit of this path.', (p: { limit: number; unit?: 'values' }) =>
-    p.unit === 'values'
-      ? `The body has more than ${p.limit} names and values. Send less at once.`
-      : `The body is larger than ${p.limit} bytes, the limit of this path.`,
+  payload_too_large: entry(
+    413,
+    'The body exceeds the limit of this path.',
+    (p: { limit: number; unit?: 'values' | 'escapes' }) => {
+      if (p.unit === 'values') return `The body has more than ${p.limit} names and values. Send less at once.`;
+      if (p.unit === 'escapes')
+        return `The texts of the body have more than ${p.limit} escapes (\\). Send less at once.`;
+      return `The body is larger than ${p.limit} bytes, the limit of this path.`;
+    },
   ),
   unsupported_media_type: entry(
     415,

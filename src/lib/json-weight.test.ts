@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isLight, JsonWeight } from './json-weight.ts';
+import { isLight, JsonWeight, MOST_ESCAPES } from './json-weight.ts';
 
 test('the weight of JSON is that of its values, not of its strings', () => {
   const weigh = (json: string) => {
@@ -20,11 +20,17 @@ test('JSON that comes in pieces weighs the same wherever it is cut', () => {
     const weight = new JsonWeight();
     weight.add(json.subarray(0, cut));
     weight.add(json.subarray(cut));
-    expect(weight.weight).toBe(whole.weight);
+    expect(weight).toMatchObject({ weight: whole.weight, escapes: 3 });
   }
 });
 
 test('a large string is light, and many small values are not', () => {
   expect(isLight(JSON.stringify('x,'.repeat(500_000)))).toBe(true);
   expect(isLight(`[${'{},'.repeat(60_000)}{}]`)).toBe(false);
+});
+
+test('a string of many escapes is not light', () => {
+  const escapes = (count: number) => `"${'\\n'.repeat(count)}"`;
+  expect(isLight(escapes(MOST_ESCAPES))).toBe(true);
+  expect(isLight(escapes(MOST_ESCAPES + 1))).toBe(false);
 });
