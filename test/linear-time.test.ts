@@ -32,6 +32,7 @@ import { inches } from '../src/doors/browserless/paper.ts';
 import { textArray } from '../src/store/text-array.ts';
 import { storeIdOf } from '../src/extensions/crx.ts';
 import { accepts } from '../src/lib/accept-encoding.ts';
+import { fromBase64 } from '../src/lib/base64.ts';
 import { namedByConnection } from '../src/lib/hop-by-hop.ts';
 import { nearest } from '../src/lib/nearest.ts';
 import { withShortStrings } from '../src/lib/json-strings.ts';
@@ -135,6 +136,7 @@ const functions: Record<string, (text: string) => unknown> = {
   'store/text-array.ts textArray': (text) => textArray(`{"${text}"}`),
   'extensions/crx.ts storeIdOf': (text) => storeIdOf(address(text)),
   'lib/accept-encoding.ts accepts': (text) => accepts(text, 'br'),
+  'lib/base64.ts fromBase64': fromBase64,
   'lib/hop-by-hop.ts namedByConnection': namedByConnection,
   'lib/nearest.ts nearest': (text) => nearest(text, ['headless', 'timeout_seconds', 'profile']),
   'lib/json-aside.ts isJson': (text) => isLight(text), // heavy JSON is parsed in a thread

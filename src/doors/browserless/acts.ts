@@ -1,4 +1,5 @@
 import { errors } from '../../errors.ts';
+import { fromBase64 } from '../../lib/base64.ts';
 import { anyText, list, number, object } from '../../lib/shape.ts';
 import { arriveAt, asRefusal, prepare, selectorIn, type Page } from './page.ts';
 import { printing } from './paper.ts';
@@ -81,7 +82,7 @@ export async function capture(page: Page, body: ScreenshotBody): Promise<{ data:
     sessionId,
     { patient: true },
   );
-  return { data: Buffer.from(data, 'base64'), type: `image/${format}` };
+  return { data: await fromBase64(data), type: `image/${format}` };
 }
 
 async function clipOf(page: Page, { selector, options = {} }: ScreenshotBody) {
@@ -133,7 +134,7 @@ export async function print(page: Page, given: PdfOptions): Promise<Buffer> {
   const { data } = await client
     .ask(isData, 'Page.printToPDF', printing(given), sessionId, { patient: true })
     .catch(asRefusal('options'));
-  return Buffer.from(data, 'base64');
+  return fromBase64(data);
 }
 
 /**

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { callerOf, projectOf } from '../../api/caller.ts';
 import { hungUp } from '../../api/hung-up.ts';
 import { countedParts } from '../../api/large.ts';
+import { base64Parts } from '../../lib/base64.ts';
 import { asJsonVersion } from '../../chromium/guest/devtools.ts';
 import { errors } from '../../errors.ts';
 import { ContentBody, FunctionBody, PdfBody, Query, ScrapeBody, ScreenshotBody } from './schema.ts';
@@ -63,7 +64,11 @@ export function browserlessRoutes({
     app.post('/screenshot', options(ScreenshotBody), async (request, reply) => {
       const { data, type } = await browserless.screenshot(asking(request, reply), request.body);
       void reply.headers(guarded);
-      if (request.body.options?.encoding === 'base64') return reply.type('text/plain').send(data.toString('base64'));
+      if (request.body.options?.encoding === 'base64') {
+        const parts: Buffer[] = [];
+        for await (const part of base64Parts(data)) parts.push(part);
+        return reply.type('text/plain').send(countedParts(reply, parts));
+      }
       return reply.type(type).send(data);
     });
 

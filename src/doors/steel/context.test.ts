@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Mux } from '../../chromium/cdp/mux.ts';
-import { readContext } from './context.ts';
+import { readContext, storedJson } from './context.ts';
 
 /** A browser with so many pages of one site, each of which has stored a value of this size. */
 function browserWith(pages: number, size: number) {
@@ -43,4 +43,15 @@ test('pages are read one after the other, and no more of them than a new session
   const { mux, state } = browserWith(100, 1024 * 1024);
   await expect(readContext(mux)).rejects.toThrow('more than a new session takes');
   expect(state).toMatchObject({ read: 8, most: 1 });
+});
+
+test('the storage of a site is written as JSON in small pieces, also halves of surrogate pairs', () => {
+  const stored = {
+    local: { half: '\ud800'.repeat(300_000), ['k'.repeat(100_000)]: '"\\😀'.repeat(30_000), __proto__: 'x', empty: '' },
+    session: Object.fromEntries(Array.from({ length: 5000 }, (_, at) => [`k${at}`, `v${at}`])),
+  };
+  const pieces = [...storedJson(stored)];
+  expect(JSON.parse(pieces.join(''))).toEqual(stored);
+  expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThan(300_000);
+  expect([...storedJson({ local: {}, session: {} })].join('')).toBe('{"local":{},"session":{}}');
 });

@@ -224,6 +224,8 @@ test('storage is bound to an origin; a domain without a scheme means https', () 
   expect(() => originsOf({ localStorage: { 'file:///etc': {} }, sessionStorage: {} })).toThrow(
     'sessionContext.localStorage: each key is a domain',
   );
+  const long = { [`${'字'.repeat(300)}.example`]: {} };
+  expect(() => originsOf({ localStorage: {}, sessionStorage: long })).toThrow('of at most 267 letters');
 });
 
 describe('the timeout of a session', () => {
