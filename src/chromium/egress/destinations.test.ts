@@ -324,3 +324,10 @@ describe('the machine and the service', () => {
     await expect(rules.check('127.0.0.1', 80)).rejects.toMatchObject({ code: 'destination_refused' });
   });
 });
+
+it('looks at 32 addresses of each family of a name, in their order', async () => {
+  const v6 = Array.from({ length: 3000 }, (_, at) => `2606:4700::${at.toString(16)}`);
+  const v4 = Array.from({ length: 3000 }, (_, at) => `1.1.${at >> 8}.${at & 255}`);
+  const { verdict } = setUp({ names: { 'many.test': [...v6, ...v4, '10.0.0.1'] } });
+  expect(await verdict('many.test')).toBe([...v6.slice(0, 32), ...v4.slice(0, 32)].join(' ').replace('::0 ', ':: '));
+});

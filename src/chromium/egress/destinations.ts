@@ -41,12 +41,15 @@ type Address = ipaddr.IPv4 | ipaddr.IPv6;
 /** How long the addresses of this machine are remembered. Reading them takes 0.4 ms, and a session can ask for any number of checks. */
 const ADDRESSES_MS = 1000;
 
+/** So many addresses of a name are checked and connected to, of IPv4 and of IPv6. */
+const MOST_OF_FAMILY = 32;
+
 const OWN_SERVICE = 'the service that runs this browser';
 
 /**
  * Decides which destinations a browser may reach: the public internet, and entries of the operator.
  *
- * A name is resolved once, every answer is checked, and only checked addresses are connected to: changing a name's
+ * A name is resolved once, its answers are checked, and only checked addresses are connected to: changing a name's
  * answer between the check and the connection (DNS rebinding) has no effect. One bad answer among good ones
  * refuses the name, since such an attack looks like that. Addresses not known to be public are refused.
  */
@@ -141,7 +144,8 @@ export function destinations({
       if (target.address) return { host: target.name, port, addresses: [target.address.toString()] };
       if (isLocalhost(target.name)) return { host: target.name, port, addresses: [...loopback()] };
 
-      const answers = (await resolve(target.name, { trusted: byName.length > 0 })).map((text) => {
+      const found = await resolve(target.name, { trusted: byName.length > 0 });
+      const answers = firstOfEachFamily(found).map((text) => {
         const address = canonicalAddress(text);
         if (!address) throw new EgressError('dns_failed', `The answer for ${target.name} is not an address.`);
         return address;
@@ -155,6 +159,12 @@ export function destinations({
       return { host: target.name, port, addresses: [first, ...rest] };
     },
   };
+}
+
+/** A name server can answer with thousands of addresses. Only those that are checked are connected to. */
+function firstOfEachFamily(addresses: readonly string[]): string[] {
+  let [v4, v6] = [0, 0];
+  return addresses.filter((address) => (address.includes(':') ? v6++ : v4++) < MOST_OF_FAMILY);
 }
 
 /**

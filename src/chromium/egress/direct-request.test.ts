@@ -8,10 +8,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeCertificate } from '../../../test/support/proxies.ts';
 import { destinations, parseAllowList } from './destinations.ts';
 import { directRequests } from './direct-request.ts';
+import { reachThrough } from './proxy-check.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'corral-direct-'));
 const answer: http.RequestListener = (request, response) => {
   if (request.url === '/silent') return;
+  if (request.url?.endsWith('/switch'))
+    return void request.socket.end('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: a\r\n\r\n');
   if (request.url === '/elsewhere') return void response.writeHead(302, { Location: '/' }).end();
   const chunks: Buffer[] = [];
   request.on('data', (chunk: Buffer) => void chunks.push(chunk));
@@ -41,7 +44,8 @@ afterAll(async () => {
 });
 
 const port = (server: Server) => (server.address() as AddressInfo).port;
-const request = directRequests({ allow: destinations({ allow: parseAllowList('127.0.0.1') }) });
+const allow = destinations({ allow: parseAllowList('127.0.0.1') });
+const request = directRequests({ allow });
 const bounds = { timeoutMs: 30_000, mostBytes: 1000 };
 
 describe('a request of the service', () => {
@@ -72,6 +76,14 @@ describe('a request of the service', () => {
         message: expect.stringContaining('CERT'),
       });
     }
+  });
+
+  test('fails at once when the answer switches protocols, and so does the check of a proxy', async () => {
+    const failed = { code: 'bad_answer', message: expect.stringContaining('without an answer') };
+    await expect(request(new URL(`http://127.0.0.1:${port(plain)}/switch`), bounds)).rejects.toMatchObject(failed);
+    const proxy = { protocol: 'http', host: '127.0.0.1', port: port(plain), bypassHosts: [] } as const;
+    const checked = reachThrough(proxy, new URL('http://exit.test/switch'), { allow });
+    await expect(checked).rejects.toMatchObject(failed);
   });
 
   test('follows no redirect, and cancels a request to a silent server', async () => {

@@ -88,6 +88,8 @@ function ask(socket: Socket, url: URL, request: DirectRequest, signal: AbortSign
       createConnection: () => socket,
     });
     asked.on('error', reject);
+    // An answer that switches protocols ends the request without a response and without an error.
+    asked.once('close', () => reject(new Error('it ended without an answer')));
     asked.once('response', (response) => {
       const bytes = new GrowingBytes();
       response.on('data', (chunk: Buffer) => {

@@ -86,6 +86,8 @@ function ask(
       createConnection: () => socket,
     });
     request.on('error', reject);
+    // An answer that switches protocols ends the request without a response and without an error.
+    request.once('close', () => reject(new Error('it ended without an answer')));
     request.once('response', (response) => {
       const chunks: Buffer[] = [];
       let length = 0;
