@@ -49,6 +49,7 @@ import {
   withoutEnd,
   withoutStart,
 } from '../src/lib/text.ts';
+import { urlOf } from '../src/lib/urls.ts';
 import { redactedAddress } from '../src/lib/redacted-address.ts';
 import { redactText } from '../src/logger.ts';
 import { keptAddress, pageAddress, shownAddress } from '../src/logins/flow/addresses.ts';
@@ -153,6 +154,7 @@ const functions: Record<string, (text: string) => unknown> = {
   'lib/text.ts isWellFormed': isWellFormed,
   'lib/text.ts storable': storable,
   'lib/text.ts storableJson': storableJson,
+  'lib/urls.ts urlOf': (text) => [urlOf(text), urlOf(address(text)), urlOf(`http://${text}@a.example`)],
   'lib/text.ts withoutEnd': (text) => [withoutEnd(text, '/'), withoutEnd(text, /[\s:*]/)],
   'lib/text.ts withoutStart': (text) => withoutStart(text, '/'),
   'lib/redacted-address.ts redactedAddress': (text) => redactedAddress(address(text)),

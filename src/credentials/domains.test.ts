@@ -20,6 +20,18 @@ test.each<[string, string | undefined]>([
   ['a'.repeat(300), undefined],
 ])('the domain of %j is %j', (text, domain) => expect(domainOf(text)).toBe(domain));
 
+test('a host of more than 300 letters is not parsed', () => {
+  const canParse = vi.spyOn(URL, 'canParse');
+  const long = 'é'.repeat(301);
+  expect([
+    domainOf(long),
+    fit(`https://${long}`, 'shop.example'),
+    namesSite(['shop.example'], `http://${long}/`),
+  ]).toEqual([undefined, 0, false]);
+  expect(canParse.mock.calls.flat().filter((text) => text.includes(long))).toEqual([]);
+  canParse.mockRestore();
+});
+
 describe('an address of an item', () => {
   test.each<[string, string]>([
     ['https://shop.example/login', 'shop.example'],

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { turns } from '../lib/turns.ts';
+import { urlOf } from '../lib/urls.ts';
 
 const label = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/;
 
@@ -86,7 +87,8 @@ export async function prepareItems(items: readonly { urls?: readonly string[] | 
 
 /** Whether addresses of an item name a site: a domain, or the address of a page, of which the origin counts. */
 export function namesSite(addresses: readonly string[], site: string): boolean {
-  const of = siteOf(/^https?:/i.test(site) && URL.canParse(site) ? new URL(site).origin : site);
+  const page = /^https?:/i.test(site) ? urlOf(site) : undefined;
+  const of = siteOf(page?.origin ?? site);
   return of !== undefined && sitesOf(addresses).some((item) => fitOf(item, of) > 0);
 }
 
@@ -117,8 +119,9 @@ function siteOf(text: string): Site | undefined {
   if (given === '' || given.length > 2048 || /\s/.test(given)) return undefined;
   const hasScheme = /^[a-z][a-z0-9+.-]*:\/\//i.test(given);
   const address = hasScheme ? given : `http://${given}`;
-  if (!/^https?:/i.test(address) || !URL.canParse(address)) return undefined;
-  const { hostname, port, protocol, username, password } = new URL(address);
+  const url = /^https?:/i.test(address) ? urlOf(address) : undefined;
+  if (!url) return undefined;
+  const { hostname, port, protocol, username, password } = url;
   if (username !== '' || password !== '') return undefined;
   const host = hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '');
   const isAddress = isIP(host) !== 0;

@@ -4,6 +4,7 @@ import { errors, ServiceError } from '../errors.ts';
 import { newId } from '../lib/ids.ts';
 import type { Log } from '../lib/log.ts';
 import { turns } from '../lib/turns.ts';
+import { urlOf } from '../lib/urls.ts';
 import type { ProfileService } from '../profiles/service.ts';
 import type { ProxyService } from '../proxies/service.ts';
 import { refuseTelemetry } from '../sessions/request.ts';
@@ -248,7 +249,7 @@ const sitesOf = (domains: readonly string[]) => [
 ];
 
 function pageOf(text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const url = urlOf(text);
   if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password)
     throw errors.invalid_input({
       detail: 'login_url must be an http or https address without a user name, such as https://shop.example/login.',

@@ -5,6 +5,8 @@ import { measuredService, mostStopMs } from '../support/longest-stop.ts';
 
 const times = <T>(count: number, one: (at: number) => T): T[] => Array.from({ length: count }, (_, at) => one(at));
 const item = (at: number) => ({ id: `${at}`, title: `Item ${at}`, path: `Own/${at}` });
+/** Each is another one: the URL parser takes quadratic time for those. */
+const letters = String.fromCharCode(...times(2000, (at) => 0x4e00 + at));
 const json = (value: unknown) => (response: ServerResponse) => void response.end(JSON.stringify(value));
 
 /** The answers of a store to a request for its items. */
@@ -21,6 +23,9 @@ const lists: Record<string, (response: ServerResponse) => void> = {
   'long titles': json({ items: times(1000, (at) => ({ ...item(at), title: '"é'.repeat(2000) })) }),
   'many addresses': json({
     items: times(1700, (at) => ({ ...item(at), urls: times(100, (of) => `*.${of}.example`) })),
+  }),
+  'long hosts': json({
+    items: times(12, (at) => ({ ...item(at), urls: times(100, () => letters) })),
   }),
 };
 

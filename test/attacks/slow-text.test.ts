@@ -114,6 +114,16 @@ describe('a text that is chosen to be read for long does not stop the service', 
     });
   });
 
+  test('the host of a request through the browser, of many letters', async () => {
+    const url = `http://${String.fromCharCode(...Array.from({ length: 16_000 }, (_, at) => 0x4e00 + at))}/`;
+    await expectNoStop(async () =>
+      expect(await service.call('POST', `/browsers/${session.session_id}/curl`, { url })).toMatchObject({
+        status: 400,
+        body: { code: 'invalid_input' },
+      }),
+    );
+  });
+
   const ca_bundle = '-----BEGIN CERTIFICATE-----'.repeat(2400);
   const proxy = { type: 'custom', protocol: 'https', config: { host: 'proxy.example', port: 8080, ca_bundle } };
   const vault = { provider_type: 'vault', name: 'v', token: 't', server_url: 'https://vault.example', ca_bundle };

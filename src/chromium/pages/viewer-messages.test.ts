@@ -132,6 +132,12 @@ describe('a text in the address bar', () => {
     ['  ', undefined],
   ])('%j opens %j', (text, url) => expect(destinationOf(text, engine)).toBe(url));
 
+  it('is searched for if its host would have more than 300 letters', () => {
+    const text = `${'é'.repeat(16_000)}.example`;
+    expect(destinationOf(text, 'https://search.test/?q=%s')).toBe(`https://search.test/?q=${encodeURIComponent(text)}`);
+    expect(destinationOf(`https://${text}`, 'https://search.test/?q=%s')).toBeUndefined();
+  });
+
   it('is searched for only where there is a search engine', () =>
     expect(destinationOf('two words', '')).toBeUndefined());
 });

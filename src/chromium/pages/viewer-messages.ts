@@ -1,5 +1,6 @@
 import { isLight } from '../../lib/json-weight.ts';
 import type { Check } from '../../lib/shape.ts';
+import { urlOf } from '../../lib/urls.ts';
 import { aboutFiles, shapes, type FilesMessage, type Shapes, type ViewerMessage } from './viewer-protocol.ts';
 
 /** Reads the messages of viewers. They are not trusted: a message that is not exactly one of `shapes` is refused. */
@@ -78,8 +79,9 @@ export function addressOf(text: string): string | undefined {
   );
   const hasScheme = /^[a-z][a-z\d+.-]*:/i.test(trimmed) && !/^[^/?#]+:\d+([/?#]|$)/.test(trimmed);
   const candidate = hasScheme ? trimmed : `${local ? 'http' : 'https'}://${trimmed}`;
-  if (!URL.canParse(candidate)) return undefined;
-  const { href, protocol, hostname } = new URL(candidate);
+  const url = urlOf(candidate);
+  if (!url) return undefined;
+  const { href, protocol, hostname } = url;
   if (protocol !== 'http:' && protocol !== 'https:') return undefined;
   return hasScheme || local || hostname.includes('.') || /:\d+([/?#]|$)/.test(trimmed) ? href : undefined;
 }

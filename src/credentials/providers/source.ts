@@ -81,6 +81,8 @@ const mostWeight = 20_000;
 const mostInList = 200_000;
 /** Of the titles, paths and addresses of all items. They stay in memory. */
 const mostCharacters = 8 * 1024 * 1024;
+/** Of all items. Each takes 100 bytes of memory beside its characters. */
+const mostAddresses = 200_000;
 const callMs = 10_000;
 /** One operation, such as a list of all items, is over by then, with however many calls. */
 export const operationMs = 30_000;
@@ -173,6 +175,7 @@ const shapeless = (from: string) =>
 export function itemCollection() {
   const items: SourceItem[] = [];
   let characters = 0;
+  let addresses = 0;
   return {
     items,
     add(item: SourceItem): boolean {
@@ -182,6 +185,9 @@ export function itemCollection() {
           'bad_answer',
           `The items have more than ${mostCharacters} characters of titles and addresses.`,
         );
+      addresses += item.urls?.length ?? 0;
+      if (addresses > mostAddresses)
+        throw new SourceFailure('bad_answer', `The items have more than ${mostAddresses} addresses.`);
       return items.push(item) < mostItems;
     },
   };

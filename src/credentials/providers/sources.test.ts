@@ -96,6 +96,30 @@ test('the answers of one operation have bounds together', async () => {
   expect(asked).toBeLessThan(20);
 });
 
+test('the items of a store have 200,000 addresses at most', async () => {
+  const many = (vault: string, items: number) =>
+    Array.from({ length: items }, (_, at) => ({
+      id: `${vault}${at}`,
+      title: '',
+      urls: Array.from({ length: 500 }, () => ({ href: 'a' })),
+    }));
+  const vaults = ['a', 'b', 'c', 'd'];
+  const answers: Record<string, unknown> = { '/v1/vaults': vaults.map((id) => ({ id, name: id })) };
+  for (const id of vaults) answers[`/v1/vaults/${id}/items`] = many(id, 100);
+  const settings = { ...plain, serverUrl: 'https://store.example' };
+  const asked: typeof request = async ({ pathname }) => ({
+    status: 200,
+    headers: {},
+    body: Buffer.from(JSON.stringify(answers[pathname])),
+  });
+  expect(await connectSource(settings, asked).items()).toHaveLength(400);
+  answers['/v1/vaults/d/items'] = many('d', 101);
+  expect(await failure(connectSource(settings, asked).items())).toMatchObject({
+    code: 'bad_answer',
+    message: 'The items have more than 200000 addresses.',
+  });
+});
+
 test('the items of a store have bounds together', async () => {
   const title = 'x'.repeat(4000);
   const items = Array.from({ length: 1900 }, (_, at) => ({ id: `${at}`, title, vault_name: 'V' }));

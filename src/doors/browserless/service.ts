@@ -1,5 +1,6 @@
 import { CdpError } from '../../chromium/cdp/local-client.ts';
 import { errors } from '../../errors.ts';
+import { urlOf } from '../../lib/urls.ts';
 import type { Hold } from '../../sessions/holds.ts';
 import { execute } from '../../sessions/playwright/service.ts';
 import type { RateLimit } from '../../sessions/rate-limit.ts';
@@ -104,6 +105,6 @@ export function browserlessService({
 function refuseSource({ url, html }: Common): void {
   if ((url === undefined) === (html === undefined))
     throw errors.invalid_input({ detail: 'Send url or html, and not both.' });
-  if (url !== undefined && !URL.canParse(url))
+  if (url !== undefined && !urlOf(url))
     throw errors.invalid_input({ detail: 'url is not an address; it begins with https:// or http://.' });
 }

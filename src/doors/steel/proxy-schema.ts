@@ -1,5 +1,6 @@
 import { validatorCompiler } from '../../api/validation.ts';
 import { errors } from '../../errors.ts';
+import { urlOf } from '../../lib/urls.ts';
 import { CreateProxy } from '../../proxies/schema.ts';
 import type { CreateBody } from './schema.ts';
 
@@ -31,7 +32,7 @@ const ports: Record<string, number> = { 'http:': 80, 'https:': 443, 'socks5:': 1
 
 /** No refusal repeats the address: it may have a password. */
 function customProxy(field: string, address: unknown): Record<string, unknown> {
-  const url = typeof address === 'string' && URL.canParse(address) ? new URL(address) : undefined;
+  const url = typeof address === 'string' ? urlOf(address) : undefined;
   const port = url && ports[url.protocol];
   if (!url || port === undefined || url.hostname === '')
     throw refuse(

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { urlOf } from '../../lib/urls.ts';
 import type { FlowConnection, WasTyped } from './types.ts';
 
 /**
@@ -100,8 +101,7 @@ export function ssoProviderOf(url: string): string | undefined {
 
 /** The host of a web address, without its port. */
 export function hostOf(url: string): string | undefined {
-  if (!URL.canParse(url)) return undefined;
-  const { protocol, hostname } = new URL(url);
+  const { protocol, hostname = '' } = urlOf(url) ?? {};
   return protocol === 'http:' || protocol === 'https:' ? bare(hostname) : undefined;
 }
 

@@ -5,6 +5,7 @@ import { errors } from '../../errors.ts';
 import { memoryShare, type MemoryShare } from '../../lib/memory-share.ts';
 import { GrowingBytes } from '../../lib/growing-bytes.ts';
 import { jsonStringParts } from '../../lib/json-parts.ts';
+import { urlOf } from '../../lib/urls.ts';
 import type { Hold } from '../holds.ts';
 import { checkedHeaders } from './headers.ts';
 import type { CurlRequest } from './schema.ts';
@@ -65,7 +66,7 @@ export async function curlRaw(
 }
 
 function checkedUrl(text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const url = urlOf(text);
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
     throw errors.invalid_input({ detail: 'url must be an absolute address that begins with http:// or https://.' });
   }

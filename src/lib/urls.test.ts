@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest';
+import { urlOf } from './urls.ts';
+
+const long = 'é'.repeat(301);
+
+test.each([
+  `http://${long}/`,
+  `HTTPS:${long}`,
+  ` \u0001ht\ntp:/\\\t/${long}:80/a`,
+  `wss://user:word@other@${long}?a`,
+  `ftp://${long}#a`,
+  'shop.example',
+  'http://a b/',
+])('%j is not a URL', (text) => expect(urlOf(text)).toBeUndefined());
+
+test.each([
+  ['http://shop.example', 'http://shop.example/'],
+  [`https://${'a'.repeat(400)}@shop.example/`, `https://${'a'.repeat(400)}@shop.example/`],
+  [`https://shop.example?${'a'.repeat(400)}`, `https://shop.example/?${'a'.repeat(400)}`],
+  [`data:${'a'.repeat(400)}`, `data:${'a'.repeat(400)}`],
+  ['about:blank', 'about:blank'],
+])('%j is one', (text, href) => expect(urlOf(text)?.href).toBe(href));
