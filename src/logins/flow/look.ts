@@ -5,6 +5,7 @@ import type { Flow } from './context.ts';
 import { pause } from './pause.ts';
 import { mostShown } from './report.ts';
 import type { Look } from './types.ts';
+import { prepareOptions } from './values.ts';
 
 /** A document may be replaced while it is looked at; the next look then sees the new one. */
 const tries = 6;
@@ -51,6 +52,7 @@ export async function lookNow(flow: Flow): Promise<Look> {
     flow.secrets.text(choice.id) === choice.id ? choice : { ...choice, id: `${choice.type}_${at + 1}` },
   );
   const fields = located(whole.fields).map((field) => ({ ...field, id: flow.person.idAt(field) }));
+  await prepareOptions(fields);
   const reading = { ...whole, fields, choices };
   return { snapshot, reading, key: keyOf({ snapshot, reading }) };
 }

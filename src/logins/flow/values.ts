@@ -1,3 +1,4 @@
+import { turns } from '../../lib/turns.ts';
 import type { FieldOption, ReadField } from '../reading/types.ts';
 import { password, pin } from '../reading/words/fields.ts';
 
@@ -155,6 +156,16 @@ interface PreparedOptions {
 }
 
 const optionsBefore = new WeakMap<readonly FieldOption[], PreparedOptions>();
+
+/** A page can have thousands of options whose labels become eighteen times as long without accents, so they are prepared in pieces. */
+export async function prepareOptions(fields: readonly ReadField[]): Promise<void> {
+  const turn = turns();
+  for (const { options } of fields) {
+    if (options === undefined || optionsBefore.has(options)) continue;
+    preparedOptions(options);
+    await turn();
+  }
+}
 
 function preparedOptions(options: readonly FieldOption[]): PreparedOptions {
   const before = optionsBefore.get(options);

@@ -1,4 +1,4 @@
-import { isAside, ofPurpose, type Field, type Group } from './groups.ts';
+import { isAside, joined, ofPurpose, type Field, type Group } from './groups.ts';
 import { grouped, type Item, type Page } from './page.ts';
 import type { Purpose } from './purpose.ts';
 import type { FieldKey, FieldOption, FieldType, LegacyFieldType, MfaType, ReadField } from './types.ts';
@@ -198,7 +198,7 @@ function optionField(choice: Item | Item[]): ReadField | undefined {
     : (first.el.options ?? []).map(({ label, value, selected }) => ({ label, value, selected }));
   if (isSet && set.every(({ says }) => named.remember.in(says))) return undefined;
   const filled = options.some(({ selected, value }) => selected && value !== '');
-  const says = isSet ? `${first.el.near} ${set.map((one) => one.label).join(' ')}` : first.says;
+  const says = isSet ? joined([first.el.near, ...set.map((one) => one.label)]) : first.says;
   const key = optionKey(says, `${first.attributes} ${first.el.name ?? ''}`);
   if (key === 'text' && filled) return undefined;
   return {

@@ -33,7 +33,7 @@ export const formRules: Rule[] = [
       const texts = mainTexts(page);
       const secret = shownSecret(page);
       const isSetUp = enrolApp.in(...texts) && (named.authenticatorApp.in(...texts) || named.secondFactor.in(...texts));
-      const scans = enrolApp.count(texts.join(' · ')) >= 2;
+      const scans = enrolApp.count(...texts) >= 2;
       // A code is asked for on every login; only with a secret or a picture to scan beside it is it an enrolment.
       if (!(isSetUp && (secret !== undefined || (scans && code !== undefined)))) return undefined;
       if (out !== undefined && !isSparse(page)) return undefined;

@@ -130,6 +130,8 @@ function belongs(text: Page['texts'][number], together: Item[]): boolean {
   });
 }
 
+const mostBoxes = 10;
+
 /** Four to ten boxes in a row for one character each are one field. */
 function joinBoxes(typed: Item[]): Field[] {
   const fields: Field[] = [];
@@ -138,7 +140,7 @@ function joinBoxes(typed: Item[]): Field[] {
     if (item === undefined) continue;
     const boxes = [item];
     if (isCodeBox(item)) {
-      for (let next = typed[at + boxes.length]; next !== undefined; next = typed[at + boxes.length]) {
+      for (let next = typed[at + 1]; next !== undefined && boxes.length <= mostBoxes; next = typed[at + boxes.length]) {
         const { x, y, width } = next.el.box;
         const single = item.el.maxlength === 1 && next.el.maxlength === 1;
         const sameRow =
@@ -148,7 +150,7 @@ function joinBoxes(typed: Item[]): Field[] {
         boxes.push(next);
       }
     }
-    if (boxes.length >= 4 && boxes.length <= 10) {
+    if (boxes.length >= 4 && boxes.length <= mostBoxes) {
       fields.push({ item, purpose: 'code', boxes });
       at += boxes.length - 1;
     } else {

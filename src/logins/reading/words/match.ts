@@ -11,8 +11,8 @@ type WordTable = { en: string } & Record<string, string>;
 interface Words {
   /** Whether one of the texts has one of the phrases. */
   in(...texts: (string | undefined)[]): boolean;
-  /** How many different phrases the text has. */
-  count(text: string | undefined): number;
+  /** How many different phrases the texts have. */
+  count(...texts: string[]): number;
 }
 
 /** Letters that Unicode does not decompose, as people type them without their keyboard. */
@@ -106,7 +106,10 @@ export function words(table: WordTable): Words {
     if (!text) return false;
     return tablesOf(knownOf(text)).has(number);
   };
-  return { in: (...texts) => texts.some(has), count: (text) => indexed().count(number, plain(text)) };
+  return {
+    in: (...texts) => texts.some(has),
+    count: (...texts) => indexed().count(number, texts.filter(has).map(plain).join(' ')),
+  };
 }
 
 function tablesOf(of: Known): ReadonlySet<number> {
