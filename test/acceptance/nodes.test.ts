@@ -18,7 +18,7 @@ import { run } from '../support/process.ts';
 import type { Passenger } from '../../src/lib/caller.ts';
 
 /** Generous: a silent node is given up after ten seconds, and noticed at the next heartbeat of another node. */
-const patienceMs = 40_000;
+const patienceMs = 90_000;
 
 async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
   for (const end = Date.now() + patienceMs; !(await holds()); await sleep(100)) {

@@ -185,10 +185,15 @@ describe('the memory of the service', () => {
       const [hoarder, other] = [await createProject('hoarder'), await createProject('other')];
       const [slow, quick] = [await create(hoarder), await create(other)];
       const execute = ({ session_id }: Session, project: string, code: string, size: number, signal?: AbortSignal) =>
-        post(`/browsers/${session_id}/playwright/execute`, JSON.stringify({ code }).padEnd(size), project, signal);
+        post(
+          `/browsers/${session_id}/playwright/execute`,
+          JSON.stringify({ code, timeout_sec: 170 }).padEnd(size),
+          project,
+          signal,
+        );
       expect((await execute(quick, other, 'return 1', MIB)).status).toBe(200); // its guest runs from now on
       const over = new AbortController();
-      const sleeping = 'await new Promise((resolve) => setTimeout(resolve, 40_000))';
+      const sleeping = 'await new Promise((resolve) => setTimeout(resolve, 170_000))';
       const hoarded = Array.from({ length: 12 }, () => execute(slow, hoarder, sleeping, 4 * MIB, over.signal));
       for (const answer of hoarded) answer.catch(() => {});
       await sleep(2000); // until they hold all they may

@@ -146,7 +146,7 @@ describe('a capture that takes long to write does not stop the service', { timeo
     expect(await open('telemetry/stream')).toBe(429);
     expect(await open('logs/stream?source=path&path=/etc/hostname')).toBe(429);
     readers[0]!.abort();
-    await vi.waitFor(async () => expect(await open('telemetry/stream')).toBe(200));
+    await expect.poll(() => open('telemetry/stream')).toBe(200);
     for (const reader of readers) reader.abort();
   });
 });

@@ -1,5 +1,5 @@
 import { PassThrough } from 'node:stream';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { box, moov } from '../../../test/support/mp4.ts';
 import { memory } from '../../lib/byte-budget.ts';
 import type { Engine } from '../engine.ts';
@@ -28,7 +28,7 @@ async function ringOf({ project = memory.group(), budget = pictureMemory(2 ** 30
   };
   const engine = async () => ({ memory: session }) as Engine;
   const ring = keepRing({ seconds: 60, engine, confinement: {} as never }, encode, budget);
-  await vi.waitFor(() => expect(outputs).toHaveLength(1));
+  await expect.poll(() => outputs).toHaveLength(1);
   return { ring, write: (bytes: Buffer) => outputs.at(-1)!.write(bytes) };
 }
 
