@@ -3,6 +3,7 @@ import { PassThrough, type Readable } from 'node:stream';
 import type { Multipart } from '@fastify/multipart';
 import type { FastifyRequest } from 'fastify';
 import { errors } from '../errors.ts';
+import { pipeInTurns } from '../lib/pipe-in-turns.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -101,18 +102,25 @@ class BodyClock {
   }
 }
 
-/** The body as a stream that fails when it stalls. The request itself would take the connection with it, and the answer. */
+/**
+ * The body as a stream that fails when it stalls. The request itself would take the connection with it, and the answer. The bodies of all
+ * clients are read in turns.
+ */
 export function guarded(request: FastifyRequest, body: Readable): Readable {
   const clock = clockOf(request);
-  if (!clock || request.raw.complete) return body;
+  if (!clock) return body;
   const through = new PassThrough();
   const fail = () => through.destroy(clock.stalled.reason as Error);
   if (clock.stalled.aborted) fail();
   clock.stalled.addEventListener('abort', fail, { once: true });
   body.once('close', () => request.raw.complete || through.destroy(new Error('The client hung up.')));
-  through.once('close', () => body.unpipe(through).resume());
+  const stop = pipeInTurns(body, through, request.clientIp, () => request.raw.complete);
+  through.once('close', () => {
+    stop();
+    body.resume();
+  });
   through.on('error', () => {}); // the reader gets it too, if there is one yet
-  return body.pipe(through);
+  return through;
 }
 
 /** The parts of a form as they arrive. Fails when the form stalls, between its parts or in the middle of a file. */

@@ -23,7 +23,7 @@ const weighed = new WeakSet<FastifyRequest>();
 interface LargeBody {
   readonly share: Share;
   /** Whether all of it has arrived: the handler gets it, although the client may have disconnected. */
-  whole: boolean;
+  readonly isWhole: () => boolean;
   /** Whether its handler was called, and is over. */
   state: 'waits' | 'runs' | 'over';
   closed: boolean;
@@ -44,7 +44,7 @@ export const memoryOf = ({ project, caller, clientIp }: FastifyRequest): Group =
 export function countedBody(request: FastifyRequest, reply: FastifyReply, payload: Readable): Readable {
   if (Number(request.headers['content-length'] ?? Infinity) <= LARGE) return payload;
   const share = memory.share(memoryOf(request), 'sender', () => request.raw.destroy());
-  const body: LargeBody = { share, whole: false, state: 'waits', closed: false };
+  const body: LargeBody = { share, isWhole: () => request.raw.complete, state: 'waits', closed: false };
   bodies.set(request, body);
   reply.raw.once('close', () => {
     body.closed = true;
@@ -62,7 +62,6 @@ export function countedBody(request: FastifyRequest, reply: FastifyReply, payloa
       if (share.grow(2 * chunk.length, () => done(null, chunk))) done(null, chunk);
     },
     flush(done) {
-      body.whole = true;
       share.hold(true); // all of it has arrived: the handler may take as long as it needs
       done();
     },
@@ -111,8 +110,8 @@ export function countFailed(request: FastifyRequest): void {
   release(body);
 }
 
-function release({ share, whole, state, closed }: LargeBody): void {
-  if (closed && (!whole || state === 'over')) share.close();
+function release({ share, isWhole, state, closed }: LargeBody): void {
+  if (closed && (!isWhole() || state === 'over')) share.close();
 }
 
 /** Refuses JSON that would take long to parse. Bodies of every type are weighed before they are parsed. */

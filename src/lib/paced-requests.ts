@@ -17,7 +17,10 @@ export function pacedRequests<Rest extends unknown[]>(
     try {
       while (tasks.length > 0) {
         await nextTurn(client);
-        while (tasks.length > 0 && !loopPace.isOver()) tasks.shift()!();
+        while (tasks.length > 0 && !loopPace.isOver()) {
+          tasks.shift()!();
+          await new Promise((resolve) => process.nextTick(resolve)); // its hooks run now, in the time of this turn
+        }
       }
     } finally {
       waiting.delete(client);

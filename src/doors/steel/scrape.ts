@@ -31,7 +31,7 @@ const READ_FACTS = `(() => {
 
 /** A picture or a document as an address, as JSON in parts: 60 MB at once took most of a second. */
 export async function asDataUrl(type: string, data: Buffer): Promise<Buffer[]> {
-  const parts = [Buffer.from(`{"url":"data:${type};base64,`)];
+  const parts: Buffer[] = [Buffer.from(`{"url":"data:${type};base64,`)];
   for await (const part of base64Parts(data)) parts.push(part);
   return [...parts, Buffer.from('"}')];
 }
