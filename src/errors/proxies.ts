@@ -1,4 +1,4 @@
-import { entry } from './entry.ts';
+import { conflict, entry } from './entry.ts';
 
 /** Proxies and their checks. */
 export const proxyErrors = {
@@ -18,6 +18,10 @@ export const proxyErrors = {
     404,
     'No proxy of the project has that id.',
     (p: { id: string }) => `No proxy has the id '${p.id}'. GET /proxies lists them. The path takes an id, not a name.`,
+  ),
+  proxy_limit_reached: conflict(
+    'The project has its maximum of proxies.',
+    (p: { most: number }) => `The project has ${p.most} proxies, which is the maximum. Delete unused proxies.`,
   ),
   proxy_check_failed: entry(
     422,

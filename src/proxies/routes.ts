@@ -20,7 +20,7 @@ export function proxyRoutes({ proxies }: { proxies: ProxyService }): FastifyPlug
           summary: 'Create a proxy. It is checked soon after, and then regularly.',
           tags,
           body: CreateProxy,
-          response: { 201: Proxy, ...refusals('proxy_type_unavailable', 'proxy_host_refused') },
+          response: { 201: Proxy, ...refusals('proxy_type_unavailable', 'proxy_host_refused', 'proxy_limit_reached') },
         },
       },
       async (request, reply) => reply.code(201).send(await proxies.create(projectOf(request).id, request.body)),

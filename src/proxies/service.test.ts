@@ -73,6 +73,20 @@ test.each(['127.0.0.1', '[::1]', '::1', 'fd00::7', '::ffff:10.0.0.1', '0x7f.1', 
   },
 );
 
+test('a project has 1000 proxies at most, also when they are created at the same time on several nodes', async () => {
+  await store.db.rows(sql`insert into proxies (id, project_id, type, protocol, config, next_check_at)
+    select 'p' || number, 'proj', 'custom', 'http', '{"host": "proxy.test", "port": 1}', 'infinity'
+    from generate_series(1, 998) number`);
+  const nodes = [node(answer, { checkMinutes: 0 }), node(answer, { checkMinutes: 0 })];
+  const create = (at: number) => nodes[at % 2]!.create('proj', { type: 'custom', config });
+  const created = await Promise.allSettled(Array.from({ length: 6 }, (_, at) => create(at)));
+  expect(created.filter(({ status }) => status === 'fulfilled')).toHaveLength(2);
+  for (const each of created)
+    if (each.status === 'rejected') expect(each.reason).toMatchObject({ status: 409, code: 'proxy_limit_reached' });
+  await nodes[0]!.remove('proj', 'p1');
+  expect(await create(1)).toMatchObject({ type: 'custom' });
+});
+
 describe('scheduled checks', () => {
   test('are done by one node each', async () => {
     const off = node(answer, { checkMinutes: 0 });

@@ -9,11 +9,12 @@ import { customConfig, type RefuseHost } from './custom.ts';
 import { bypassHosts } from './hosts.ts';
 import { fieldsOf, types, type CreateProxy, type Proxy, type ProxyList } from './schema.ts';
 import { checkSchedule } from './schedule.ts';
-import { proxyStore, type ProxyRow } from './store.ts';
+import { proxyStore, type ProxyRow, type ProxyStore } from './store.ts';
 import type { Managed, Upstreams } from './upstreams.ts';
 
 /** The kind under which a proxy's password is kept in the secrets. */
 const passwordOf = 'proxy password';
+const mostOfProject = 1000;
 
 export type ProxyService = ReturnType<typeof proxyService>;
 
@@ -86,6 +87,7 @@ export function proxyService({
           : { config: upstreams.check(type, asked), password: undefined };
       const row = await db.transaction(async (tx) => {
         const id = newId();
+        await refuseTooMany(proxyStore(tx), projectId);
         if (password !== undefined) await secrets.put(passwordOf, id, password, tx);
         return proxyStore(tx).insert({
           id,
@@ -165,6 +167,12 @@ export function proxyService({
     start: schedule.look,
     close: schedule.close,
   };
+}
+
+/** Called in the transaction that adds a proxy. */
+async function refuseTooMany(within: ProxyStore, projectId: string) {
+  await within.lock(projectId);
+  if ((await within.count(projectId)) >= mostOfProject) throw errors.proxy_limit_reached({ most: mostOfProject });
 }
 
 /** The proxy to connect to. A rotating proxy keeps its exit while `session` is the same. */

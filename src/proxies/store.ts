@@ -69,6 +69,11 @@ export function proxyStore(db: Db) {
         where id = ${id} and project_id = ${projectId} and deleted_at is null returning *`);
     },
 
+    /** Serialises the creation of proxies in a project, until the transaction ends. */
+    async lock(projectId: string): Promise<void> {
+      await db.rows(sql`select pg_advisory_xact_lock(hashtextextended('corral proxies of ' || ${projectId}, 0))`);
+    },
+
     async count(projectId: string): Promise<number> {
       const row = await db.row<{ count: number }>(
         sql`select count(*)::integer as count from proxies where project_id = ${projectId} and deleted_at is null`,
