@@ -1,6 +1,7 @@
 import { connect } from 'node:net';
 import Fastify from 'fastify';
 import { afterEach, expect, test } from 'vitest';
+import { memory } from '../lib/byte-budget.ts';
 import { eventStream, type EventStream, type Heartbeat } from './sse.ts';
 
 const open: (() => Promise<unknown>)[] = [];
@@ -86,4 +87,36 @@ test('a reader that does not read slows the source instead of filling memory', a
   }
   expect(sent).toBeLessThan(500);
   await response.body!.cancel();
+});
+
+test('large events of readers that do not read wait for room', async () => {
+  const size = 8 * 2 ** 20;
+  const filler = 'x'.repeat(size);
+  let asked = 0;
+  const url = await serve(async (stream) => {
+    asked++;
+    await stream.send({ filler });
+  });
+  const port = Number(new URL(url).port);
+  const clients = Array.from({ length: 10 }, () => connect(port, '127.0.0.1').pause());
+  for (const client of clients) client.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+  await expect.poll(() => asked).toBe(clients.length);
+  expect(memory.used).toBeLessThan(72 * 2 ** 20 + size);
+  expect(memory.waiting).toBeGreaterThan(0);
+  for (const client of clients) client.destroy();
+  await expect.poll(() => [memory.used, memory.waiting]).toEqual([0, 0]);
+});
+
+test('an event that is read after room was reserved for it is counted once', async () => {
+  const size = 2 ** 20;
+  let counted = 0;
+  const url = await serve(async (stream) => {
+    await stream.reserve(size);
+    counted = memory.used;
+    await stream.send({ filler: 'x'.repeat(size - 100) });
+    stream.end();
+  });
+  expect(await (await fetch(url)).text()).toHaveLength(size - 100 + '{"filler":""}'.length + 'data: \n\n'.length);
+  expect(counted).toBe(size);
+  await expect.poll(() => memory.used).toBe(0);
 });

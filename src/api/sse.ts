@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify';
-import { memory } from '../lib/byte-budget.ts';
+import { memoryShare } from '../lib/memory-share.ts';
 import { memoryOf } from './large.ts';
 
 const LARGE = 64 * 1024;
@@ -16,6 +16,11 @@ export interface EventStream {
   send(event: unknown, name?: string): Promise<boolean>;
   /** The same for an event that is JSON already, with the id that a reader names when it connects again. */
   sendJson(json: string, id: number): Promise<boolean>;
+  /**
+   * Waits for room for an event of so many bytes, which is sent next: call it before the event is read into memory. A reader that gets no
+   * room in time is disconnected.
+   */
+  reserve(bytes: number): Promise<void>;
   /** Sends a comment, which readers skip. */
   comment(text: string): void;
   end(): void;
@@ -45,6 +50,9 @@ export function eventStream(
   const out = reply.raw;
   const end = () => void out.end();
   const closed = new AbortController();
+  /** A large event counts until it is read, like an answer. */
+  const room = memoryShare(memoryOf(reply.request), () => out.destroy(), closed.signal);
+  let reserved = 0;
   reply.hijack();
   for (const [name, value] of Object.entries(reply.getHeaders())) if (value !== undefined) out.setHeader(name, value);
   out.writeHead(200, {
@@ -66,6 +74,7 @@ export function eventStream(
     clearTimeout(beat);
     until?.removeEventListener('abort', end);
     closed.abort();
+    room.close();
   };
   // No further `close` event comes for a reader that disconnected before this call.
   if (out.destroyed) left();
@@ -80,14 +89,26 @@ export function eventStream(
   const send = (event: unknown, name?: string) =>
     sendFrame(`${name === undefined ? '' : `event: ${name}\n`}data: ${JSON.stringify(event)}\n\n`);
 
+  async function reserve(bytes: number): Promise<void> {
+    const more = bytes - reserved;
+    if (bytes <= LARGE || more <= 0 || closed.signal.aborted) return;
+    reserved = bytes;
+    await room.add(more).catch(() => void out.destroy());
+  }
+
   async function sendFrame(frame: string): Promise<boolean> {
-    if (closed.signal.aborted || out.writableEnded) return false;
-    if (write(frame)) return true;
-    // A large frame that is not read counts like an answer that is not read.
-    const share =
-      frame.length > LARGE ? memory.share(memoryOf(reply.request), 'reader', () => out.destroy()) : undefined;
-    share?.set(frame.length);
-    await new Promise<void>((resolve) => {
+    await reserve(frame.length);
+    if (closed.signal.aborted || out.destroyed || out.writableEnded) return false;
+    if (!write(frame)) await drained();
+    if (frame.length > LARGE) {
+      reserved = 0;
+      room.close();
+    }
+    return !closed.signal.aborted;
+  }
+
+  function drained(): Promise<void> {
+    return new Promise<void>((resolve) => {
       const done = () => {
         out.off('drain', done);
         closed.signal.removeEventListener('abort', done);
@@ -96,8 +117,6 @@ export function eventStream(
       out.once('drain', done);
       closed.signal.addEventListener('abort', done, { once: true });
     });
-    share?.close();
-    return !closed.signal.aborted;
   }
 
   function comment(text: string) {
@@ -105,5 +124,5 @@ export function eventStream(
   }
 
   const sendJson = (json: string, id: number) => sendFrame(`id: ${id}\ndata: ${json}\n\n`);
-  return { send, sendJson, comment, end, closed: closed.signal };
+  return { send, sendJson, reserve, comment, end, closed: closed.signal };
 }

@@ -162,6 +162,7 @@ export async function openDeployments(
     deployment: deploymentRows.find,
     invocation: invocationRows.find,
     invocationStatus: invocationRows.statusOf,
+    invocationBytes: invocationRows.bytesOf,
     appsOf: deployments.appsOf,
   });
   return {

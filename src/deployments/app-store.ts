@@ -14,8 +14,8 @@ export interface AppRow {
   env_names: string[];
 }
 
-/** A build has no more. */
-const mostOfDeployment = 100;
+/** How much of the apps of a deployment is read at once, beside the last. A reader of events may keep it for long. */
+const bytesAtOnce = 32 * 1024;
 
 /**
  * A row of a list. The names of variables are the same for all apps of a deployment, and 5 MB for a hundred apps, so one row of each has
@@ -42,12 +42,15 @@ export function appStore(db: Db) {
         where a.project_id = ${projectId} and a.app_name = ${name} and a.version = ${version}`);
     },
 
-    async of(deploymentId: string): Promise<AppRow[]> {
+    /** Some of the apps of a deployment whose names follow; none when there are none. */
+    async of(deploymentId: string, after = ''): Promise<AppRow[]> {
       return withNames(
         await db.rows<Listed>(sql`select a.*, d.region,
           case when row_number() over (order by a.app_name) = 1 then to_jsonb(d.env_names) end as env_names
-        from apps a join deployments d on d.id = a.deployment_id
-        where a.deployment_id = ${deploymentId} order by a.app_name limit ${mostOfDeployment}`),
+        from (select *, sum(octet_length(actions::text)) over (order by app_name) - octet_length(actions::text) as before
+          from apps where deployment_id = ${deploymentId} and app_name > ${after}) a
+          join deployments d on d.id = a.deployment_id
+        where a.before < ${bytesAtOnce} order by a.app_name`),
       );
     },
 

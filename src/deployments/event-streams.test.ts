@@ -5,7 +5,13 @@ import { runHub } from './hub.ts';
 import type { InvocationRow } from './invocation-store.ts';
 import type { LogRow } from './log-store.ts';
 
-const readerUntil = (signal: AbortSignal) => ({ id: 'one', since: null, signal, project: 'project' });
+const readerUntil = (signal: AbortSignal) => ({
+  id: 'one',
+  since: null,
+  signal,
+  project: 'project',
+  reserve: async () => {},
+});
 
 /** An invocation that printed so many lines, ten of which are read at once. */
 function invocation(lines: number) {
@@ -29,7 +35,8 @@ function invocation(lines: number) {
       looks++;
       return row.status;
     },
-    appsOf: async () => [],
+    invocationBytes: async () => 0,
+    async *appsOf() {},
   });
   return { row, hub, ofInvocation, read: () => read, looks: () => looks };
 }

@@ -21,7 +21,9 @@ interface FollowDeps {
   deployment: (id: string) => Promise<DeploymentRow | undefined>;
   invocation: (id: string) => Promise<InvocationRow | undefined>;
   invocationStatus: (id: string) => Promise<InvocationRow['status'] | undefined>;
-  appsOf: (deploymentId: string) => Promise<App[]>;
+  /** The bytes of a payload and an output. */
+  invocationBytes: (id: string) => Promise<number>;
+  appsOf: (deploymentId: string) => AsyncIterable<App>;
 }
 
 /** A client that reads the events of one deployment or invocation. */
@@ -31,6 +33,8 @@ interface Reader {
   since: Date | null;
   signal: AbortSignal;
   project: string;
+  /** Waits for room for an event of so many bytes. */
+  reserve: (bytes: number) => Promise<void>;
 }
 
 /** The events of deployments and invocations: their lines, and each state that is seen. Both end with a state in which nothing follows. */
@@ -50,11 +54,12 @@ export function following(deps: FollowDeps) {
    * not kept: it may have megabytes, and there may be many readers, each as slow as it likes.
    */
   async function* follow<R extends { status: string }, E>(
-    { id, since, signal, project }: Reader,
+    { id, since, signal, project, reserve }: Reader,
     how: {
       status: () => Promise<R['status'] | undefined>;
+      bytes?: () => Promise<number>;
       read: () => Promise<R | undefined>;
-      describe: (row: R) => Promise<E[]>;
+      describe: (row: R) => AsyncIterable<E>;
       last: (status: R['status']) => boolean;
     },
   ): AsyncGenerator<E | { event: 'log'; timestamp: string; message: string }> {
@@ -74,6 +79,8 @@ export function following(deps: FollowDeps) {
           if (lines.length === 0) break;
         }
         if (status !== sent) {
+          if (how.bytes) await reserve(2 * (await how.bytes())); // the row, and the event
+          if (signal.aborted) return;
           const events = await describeAs(status, how);
           if (!events) continue; // it has moved on: the lines before that come first
           yield* events;
@@ -90,8 +97,8 @@ export function following(deps: FollowDeps) {
 
   async function describeAs<R extends { status: string }, E>(
     status: R['status'],
-    { read, describe }: { read: () => Promise<R | undefined>; describe: (row: R) => Promise<E[]> },
-  ): Promise<E[] | undefined> {
+    { read, describe }: { read: () => Promise<R | undefined>; describe: (row: R) => AsyncIterable<E> },
+  ): Promise<AsyncIterable<E> | undefined> {
     const row = await read();
     return row?.status === status ? describe(row) : undefined;
   }
@@ -102,22 +109,23 @@ export function following(deps: FollowDeps) {
         status: async () => (await deps.deployment(reader.id))?.status,
         read: () => deps.deployment(reader.id),
         last: (status) => deploymentLife.isFinal(status),
-        async describe(row) {
-          const apps = row.status === 'running' ? await deps.appsOf(row.id) : [];
-          const summaries = apps.map(({ id, app_name, version, region, actions, env_vars }) => {
-            const app = { id, app_name, version, region, actions, env_vars };
-            return { event: 'app_version_summary', timestamp: now(), ...app } as const;
-          });
-          return [...summaries, { event: 'deployment_state', timestamp: now(), deployment: toDeployment(row) }];
+        async *describe(row) {
+          if (row.status === 'running')
+            for await (const { deployment: _, ...app } of deps.appsOf(row.id))
+              yield { event: 'app_version_summary', timestamp: now(), ...app };
+          yield { event: 'deployment_state', timestamp: now(), deployment: toDeployment(row) };
         },
       }),
 
     ofInvocation: (reader: Reader): AsyncGenerator<InvocationEvent> =>
       follow<InvocationRow, InvocationEvent>(reader, {
         status: () => deps.invocationStatus(reader.id),
+        bytes: () => deps.invocationBytes(reader.id),
         read: () => deps.invocation(reader.id),
         last: (status) => invocationLife.isFinal(status),
-        describe: async (row) => [{ event: 'invocation_state', timestamp: now(), invocation: toInvocation(row) }],
+        async *describe(row) {
+          yield { event: 'invocation_state', timestamp: now(), invocation: toInvocation(row) };
+        },
       }),
   };
 }

@@ -3,6 +3,7 @@ import { Type } from 'typebox';
 import { callerOf, projectOf } from '../api/caller.ts';
 import { hungUp } from '../api/hung-up.ts';
 import { sendPage } from '../api/paging.ts';
+import { takeProjectPlace } from '../api/stream-places.ts';
 import { empty, eventsOf, listOf, refusals } from '../api/schema.ts';
 import { Session, type Session as SessionAnswer } from '../sessions/schema.ts';
 import type { following } from './event-streams.ts';
@@ -167,13 +168,19 @@ export function invocationRoutes({
           tags,
           params: Id,
           querystring: Since,
-          response: { 200: eventsOf(InvocationEvent, 'Its events.'), ...refusals('invocation_not_found') },
+          response: {
+            200: eventsOf(InvocationEvent, 'Its events.'),
+            ...refusals('invocation_not_found', 'too_many_streams'),
+          },
         },
       },
       async (request, reply) => {
         const since = readSince(request.query.since);
         const { id, project_id: project } = await invocations.find(projectOf(request).id, request.params.id);
-        await stream(reply, closing, (signal) => following.ofInvocation({ id, since, signal, project }));
+        takeProjectPlace(project, 'invocations', reply);
+        await stream(reply, closing, ({ closed: signal, reserve }) =>
+          following.ofInvocation({ id, since, signal, project, reserve }),
+        );
       },
     );
   };

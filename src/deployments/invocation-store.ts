@@ -66,6 +66,15 @@ export function invocationStore(db: Db) {
       return db.row(sql`select id, action_name, status, status_reason, output from invocations where id = ${id}`);
     },
 
+    /** The bytes of its payload and output. */
+    async bytesOf(id: string): Promise<number> {
+      const row = await db.row<{
+        bytes: number;
+      }>(sql`select coalesce(octet_length(payload), 0) + coalesce(octet_length(output), 0) as bytes
+        from invocations where id = ${id}`);
+      return row?.bytes ?? 0;
+    },
+
     /** For waiting requests: a whole row may have megabytes. */
     async statusOf(id: string): Promise<InvocationStatus | undefined> {
       const row = await db.row<{ status: InvocationStatus }>(sql`select status from invocations where id = ${id}`);

@@ -6,7 +6,8 @@ import { partsOf } from '../api/body-clock.ts';
 import { projectOf } from '../api/caller.ts';
 import { sendPage } from '../api/paging.ts';
 import { empty, eventsOf, listOf, refusals } from '../api/schema.ts';
-import { eventStream } from '../api/sse.ts';
+import { eventStream, type EventStream } from '../api/sse.ts';
+import { takeProjectPlace } from '../api/stream-places.ts';
 import { errors, ServiceError } from '../errors.ts';
 import { mostZipBytes, type Upload } from '../uploads/uploads.ts';
 import type { following } from './event-streams.ts';
@@ -91,13 +92,19 @@ export function deploymentRoutes(room: DeploymentRoom): FastifyPluginAsyncTypebo
           tags,
           params: Id,
           querystring: Since,
-          response: { 200: eventsOf(DeploymentEvent, 'Its events.'), ...refusals('deployment_not_found') },
+          response: {
+            200: eventsOf(DeploymentEvent, 'Its events.'),
+            ...refusals('deployment_not_found', 'too_many_streams'),
+          },
         },
       },
       async (request, reply) => {
         const since = readSince(request.query.since);
         const { id, project_id: project } = await deployments.find(projectOf(request).id, request.params.id);
-        await stream(reply, room.closing, (signal) => room.following.ofDeployment({ id, since, signal, project }));
+        takeProjectPlace(project, 'deployments', reply);
+        await stream(reply, room.closing, ({ closed: signal, reserve }) =>
+          room.following.ofDeployment({ id, since, signal, project, reserve }),
+        );
       },
     );
 
@@ -127,11 +134,11 @@ export function deploymentRoutes(room: DeploymentRoom): FastifyPluginAsyncTypebo
 export async function stream(
   reply: FastifyReply,
   closing: AbortSignal,
-  source: (signal: AbortSignal) => AsyncIterable<unknown>,
+  source: (events: Pick<EventStream, 'closed' | 'reserve'>) => AsyncIterable<unknown>,
 ): Promise<void> {
   const events = eventStream(reply, undefined, closing);
   try {
-    for await (const event of source(events.closed)) if (!(await events.send(event))) return;
+    for await (const event of source(events)) if (!(await events.send(event))) return;
   } catch (error) {
     const { code, message } = error instanceof ServiceError ? error : errors.internal({ requestId: reply.request.id });
     await events.send({ event: 'error', timestamp: new Date().toISOString(), error: { code, message } });

@@ -148,7 +148,11 @@ export function deploymentService(deps: {
       return { rows: rows.map(toApp), cut };
     },
 
-    appsOf: async (id: string): Promise<App[]> => (await appStore(db).of(id)).map(toApp),
+    async *appsOf(id: string): AsyncGenerator<App> {
+      const apps = appStore(db);
+      for (let rows = await apps.of(id); rows.length > 0; rows = await apps.of(id, rows.at(-1)!.app_name))
+        for (const row of rows) yield toApp(row);
+    },
 
     async fail(id: string, reason: string): Promise<void> {
       const row = await store.apply(id, 'build_failed', { reason: reason.slice(0, 16_000) });

@@ -46,7 +46,7 @@ export const sessionErrors = {
   ),
   too_many_streams: entry(
     429,
-    'The session or the auth connection has its maximum of event streams.',
+    'The session, the auth connection or the project has its maximum of event streams.',
     (p: { of: string; most: number }) =>
       `This ${p.of} has ${p.most} open event streams, which is the maximum. Close one first.`,
   ),

@@ -1,4 +1,4 @@
-import { memory, type ByteBudget, type Group } from './byte-budget.ts';
+import { memory, progress, type ByteBudget, type Group } from './byte-budget.ts';
 
 /** The part of the memory budget for bytes of a peer that are kept whole. It grows as they arrive. */
 export interface MemoryShare {
@@ -7,6 +7,12 @@ export interface MemoryShare {
   /** All bytes have arrived: the rest of the work is done by this process. */
   whole(): void;
   close(): void;
+}
+
+/** The same for bytes that wait for a reader. */
+export interface UnreadShare extends MemoryShare {
+  /** The reader has taken bytes: it makes progress. */
+  moved(bytes: number): void;
 }
 
 /** There was no room for LONGEST_WAIT_MS. */
@@ -27,7 +33,7 @@ export function memoryShare(
   end: () => void,
   disconnected?: AbortSignal,
   budget: ByteBudget = memory,
-): MemoryShare {
+): UnreadShare {
   const share = budget.share(group, 'sender', end);
   return {
     async add(bytes) {
@@ -46,6 +52,7 @@ export function memoryShare(
         if (leave) disconnected?.removeEventListener('abort', leave);
       }
     },
+    moved: (bytes) => progress(share, bytes),
     whole: () => share.hold(true),
     close: () => share.close(),
   };

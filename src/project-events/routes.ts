@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import { projectOf } from '../api/caller.ts';
 import { eventsOf, refusals } from '../api/schema.ts';
 import { commentHeartbeat, eventStream } from '../api/sse.ts';
+import { takeProjectPlace } from '../api/stream-places.ts';
 import { errors } from '../errors.ts';
 import { EventStreamHeaders, ProjectEvent } from './schema.ts';
 import type { ProjectEventService } from './service.ts';
@@ -27,12 +28,13 @@ export function projectEventRoutes({
           headers: EventStreamHeaders,
           response: {
             200: eventsOf(ProjectEvent, 'Events, each with its id. A comment after 15 s of silence.'),
-            ...refusals('invalid_input'),
+            ...refusals('invalid_input', 'too_many_streams'),
           },
         },
       },
       async (request, reply) => {
         const { keyId, projectId } = request.caller!;
+        takeProjectPlace(projectOf(request).id, 'events', reply);
         const over = new AbortController();
         const reader = { keyId, bound: projectId !== null, projectId: projectOf(request).id };
         const frames = await projectEvents.read(reader, lastEventId(request), over);

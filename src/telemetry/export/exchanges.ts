@@ -88,6 +88,8 @@ export function exchanges() {
 
   return {
     pages: pages.all,
+    /** What is kept in memory. */
+    bytes: () => openBytes + pages.bytes(),
     count: count as Readonly<typeof count>,
 
     *take(stored: StoredEvent): Generator<Exchange> {

@@ -2,7 +2,7 @@ import { turns } from '../../lib/turns.ts';
 import { exchanges } from './exchanges.ts';
 import { harEntry } from './har-entry.ts';
 import type { PageLoad } from './pages.ts';
-import { msOf, type StoredEvent } from './source.ts';
+import { msOf, type Keep, type StoredEvent } from './source.ts';
 
 /** The categories that a HAR is made of. `monitor` says when the browser was started again. */
 export const harCategories = ['network', 'page', 'monitor'] as const;
@@ -18,6 +18,7 @@ const pieceLength = 64 * 1024;
 export async function* harDocument(
   events: AsyncIterable<StoredEvent>,
   about: { version: string; sessionId: string },
+  keep?: Keep,
 ): AsyncGenerator<string> {
   const paired = exchanges();
   const creator = { name: 'Corral', version: about.version };
@@ -37,6 +38,7 @@ export async function* harDocument(
   }
   for await (const stored of events) {
     yield* listed(each(paired.take(stored), harEntry));
+    await keep?.(paired.bytes());
     await turn();
   }
   yield* listed(each(paired.rest(), harEntry));

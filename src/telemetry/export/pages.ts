@@ -80,6 +80,7 @@ export function pageLoads() {
 
   return {
     all: all as readonly PageLoad[],
+    bytes: () => bytes,
 
     take(stored: StoredEvent) {
       const { type, data } = stored.event;

@@ -1,11 +1,14 @@
 import { Readable } from 'node:stream';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { projectOf } from '../../api/caller.ts';
+import { hungUp } from '../../api/hung-up.ts';
+import { memoryOf } from '../../api/large.ts';
 import { refusals } from '../../api/schema.ts';
+import { memoryShare, type UnreadShare } from '../../lib/memory-share.ts';
 import { harCategories, harDocument } from './har.ts';
-import type { EventSource } from './source.ts';
+import type { EventSource, Keep } from './source.ts';
 import { traceZip } from './trace.ts';
 
 const tags = ['browsers'];
@@ -37,14 +40,16 @@ export function exportRoutes({
           params: Id,
           response: {
             200: file('The captured requests, without websockets.', 'application/json'),
-            ...refusals('session_not_found'),
+            ...refusals('session_not_found', 'memory_full'),
           },
         },
       },
       async (request, reply) => {
         const sessionId = await sessions.idOf(projectOf(request).id, request.params.id, true);
-        const document = harDocument(telemetry.read(sessionId, { categories: harCategories }), { version, sessionId });
-        return send(reply, Readable.from(document, { objectMode: false }), 'application/json', `${sessionId}.har`);
+        const { keep, room } = await counted(request, reply);
+        const events = telemetry.read(sessionId, { categories: harCategories });
+        const document = harDocument(events, { version, sessionId }, keep);
+        return send(reply, taken(document, room), 'application/json', `${sessionId}.har`);
       },
     );
 
@@ -59,18 +64,52 @@ export function exportRoutes({
           params: Id,
           response: {
             200: file('A zip with the captured events.', 'application/zip'),
-            ...refusals('session_not_found'),
+            ...refusals('session_not_found', 'memory_full'),
           },
         },
       },
       async (request, reply) => {
         const sessionId = await sessions.idOf(projectOf(request).id, request.params.id, true);
-        const zip = traceZip(telemetry, { sessionId, startedAt: Date.now() * 1000 });
-        return send(reply, zip, 'application/zip', `${sessionId}.trace.zip`);
+        const { keep, room } = await counted(request, reply);
+        const zip = traceZip(telemetry, { sessionId, startedAt: Date.now() * 1000 }, keep);
+        return send(reply, taken(zip, room), 'application/zip', `${sessionId}.trace.zip`);
       },
     );
   };
 }
+
+/**
+ * What a download keeps in memory counts until it is read or closed. Resolves when there is room for its first part. A client that stops
+ * reading while others wait for room is disconnected.
+ */
+async function counted(request: FastifyRequest, reply: FastifyReply): Promise<{ keep: Keep; room: UnreadShare }> {
+  const room = memoryShare(memoryOf(request), () => reply.raw.destroy(), hungUp(reply));
+  reply.raw.once('close', () => room.close());
+  let kept = 0;
+  const keep = async (bytes: number) => {
+    if (PART + bytes <= kept) return;
+    const more = Math.ceil((PART + bytes - kept) / PART) * PART;
+    kept += more;
+    await room.add(more);
+  };
+  await keep(0);
+  return { keep, room };
+}
+
+function taken(content: AsyncIterable<Buffer | string>, room: UnreadShare): Readable {
+  return Readable.from(
+    (async function* () {
+      for await (const piece of content) {
+        yield piece;
+        room.moved(piece.length);
+      }
+    })(),
+    { objectMode: false },
+  );
+}
+
+/** The chunk of the archive that is read, and what waits in the streams. What is kept beside it is counted in steps of this size. */
+const PART = 2 ** 20;
 
 /** An error amid the file breaks the connection, so that no client takes a part of it for the whole. */
 function send(reply: FastifyReply, content: Readable, type: string, name: string): never {

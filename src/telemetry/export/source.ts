@@ -11,6 +11,9 @@ export interface EventSource {
   read(sessionId: string, query: { categories?: readonly EventCategory[] }): AsyncIterable<StoredEvent>;
 }
 
+/** Counts what an export keeps in memory. Resolves when there is room for so many bytes. */
+export type Keep = (bytes: number) => Promise<void>;
+
 type Data = TelemetryEvent['data'];
 
 export function textIn(data: Data, key: string): string | undefined {

@@ -4,7 +4,7 @@ import yazl from 'yazl';
 import { telemetryCategories, type EventCategory } from '../../lib/telemetry.ts';
 import { turns } from '../../lib/turns.ts';
 import { exchanges, type Exchange } from './exchanges.ts';
-import { textIn, type EventSource, type StoredEvent } from './source.ts';
+import { textIn, type EventSource, type Keep, type StoredEvent } from './source.ts';
 import {
   bodyName,
   contextLine,
@@ -36,7 +36,7 @@ interface Reading {
  * A Playwright trace, as a zip. Its files are in sequence, so the archive is read once for each kind of file, and
  * memory holds one event at a time.
  */
-export function traceZip(source: EventSource, about: AboutTrace): Readable {
+export function traceZip(source: EventSource, about: AboutTrace, keep?: Keep): Readable {
   const zip = new yazl.ZipFile();
   const output = zip.outputStream as Readable;
   const reading: Reading = { picture: 0, body: 0 };
@@ -56,7 +56,7 @@ export function traceZip(source: EventSource, about: AboutTrace): Readable {
 
   void (async () => {
     await add('trace.trace', mainFile(source, about, reading), true);
-    await add('trace.network', networkFile(source, about, reading), true);
+    await add('trace.network', networkFile(source, about, reading, keep), true);
     for await (const { name, content, compress } of resources(source, about, reading))
       await add(`resources/${name}`, [content], compress);
     zip.end();
@@ -82,7 +82,12 @@ async function* mainFile(source: EventSource, about: AboutTrace, reading: Readin
   yield text.take();
 }
 
-async function* networkFile(source: EventSource, about: AboutTrace, reading: Reading): AsyncGenerator<string> {
+async function* networkFile(
+  source: EventSource,
+  about: AboutTrace,
+  reading: Reading,
+  keep?: Keep,
+): AsyncGenerator<string> {
   const paired = exchanges();
   const text = pieces();
   const turn = turns();
@@ -104,6 +109,7 @@ async function* networkFile(source: EventSource, about: AboutTrace, reading: Rea
   }
   for await (const stored of source.read(about.sessionId, { categories: ['network', 'page', 'monitor'] })) {
     yield* listed(paired.take(stored));
+    await keep?.(paired.bytes());
     await turn();
   }
   yield* listed(paired.rest());
