@@ -208,3 +208,21 @@ test('uploads together send a bounded part to an end that does not read', async 
   await readAll();
   await sent[0];
 });
+
+test('many small items that wait for their reader are taken in several turns of the event loop', async () => {
+  let turns = 0;
+  const nextTurn = () => new Promise<void>((resolve) => setImmediate(() => ((turns += 1), resolve())));
+  const { host, guest } = pair(
+    async (_name, _args, stream) => {
+      for (let at = 0; at < 1000; at++) await stream.json({ at });
+      stream.end();
+    },
+    100,
+    { isOver: () => true, next: nextTurn },
+  );
+  const stream = host.open('output');
+  await expect.poll(() => guest.count).toBe(0);
+  const before = turns;
+  expect(await all(stream)).toHaveLength(1000);
+  expect(turns - before).toBeGreaterThanOrEqual(1000);
+});

@@ -65,7 +65,7 @@ interface ChannelOptions {
   most: number;
   /** Whether JSON of the other end may be parsed: `{},{},…` of one frame would take seconds. Any, unless set. */
   isLight?: (json: Buffer) => boolean;
-  /** Stops reading when the time of a turn of the event loop is over: the other end can send frames without a pause. */
+  /** Stops reading when the time of a turn of the event loop is over: the other end can send small frames without a pause. */
   pace?: Pace;
   /** Counts the sent bytes that the other end has not read. */
   share?: Pick<Share, 'set' | 'close'> | undefined;
@@ -82,8 +82,6 @@ export function channel(
   /** The number of bytes that may still arrive for streams that this end cancelled. */
   let strays = 0;
   let over: string | undefined;
-  /** Requests that wait until the other end reads. */
-  const waiting = new Set<() => void>();
   let settle!: (reason: string) => void;
   const closed = new Promise<string>((resolve) => (settle = resolve));
 
@@ -109,16 +107,17 @@ export function channel(
     for (const stream of streams.values()) stream.finish(new ChannelClosed(reason));
     streams.clear();
     share?.close();
-    for (const wake of waiting) wake();
+    requests.wake();
     settle(reason);
   }
 
   const isFull = () => over === undefined && socket.writableLength > FULL;
+  const requests = waitingRequests(isFull);
 
   function drained() {
     share?.set(0);
     for (const stream of streams.values()) stream.drained();
-    for (const wake of waiting) wake();
+    requests.wake();
   }
 
   function send(kind: number, id: number, payload?: Buffer) {
@@ -181,6 +180,7 @@ export function channel(
       close,
       isLight,
       isFull,
+      pace,
       stray,
       gone() {
         if (!streams.delete(id)) return;
@@ -202,23 +202,7 @@ export function channel(
 
     open,
 
-    async ask(name, args, signal) {
-      if (isFull() && waiting.size >= MOST_WAITING)
-        throw new Refusal('busy', `The session does not read its requests: ${MOST_WAITING} wait. Try again later.`);
-      while (isFull()) {
-        await new Promise<void>((resolve) => {
-          const wake = () => {
-            waiting.delete(wake);
-            signal?.removeEventListener('abort', wake);
-            resolve();
-          };
-          waiting.add(wake);
-          signal?.addEventListener('abort', wake, { once: true });
-        });
-        signal?.throwIfAborted();
-      }
-      return open(name, args);
-    },
+    ask: (name, args, signal) => requests.send(() => open(name, args), signal),
   };
 
   function open(name: string, args: unknown = {}): Stream {
@@ -228,6 +212,35 @@ export function channel(
     send(OPEN, id, Buffer.from(JSON.stringify({ name, args })));
     return stream;
   }
+}
+
+/** Requests that wait until the other end reads. */
+function waitingRequests(isFull: () => boolean) {
+  const waiting = new Set<() => void>();
+  return {
+    wake(): void {
+      for (const resume of waiting) resume();
+    },
+
+    /** Sends in the turn in which there is room: other requests wait for the same room. */
+    async send<T>(work: () => T, signal: AbortSignal | undefined): Promise<T> {
+      if (isFull() && waiting.size >= MOST_WAITING)
+        throw new Refusal('busy', `The session does not read its requests: ${MOST_WAITING} wait. Try again later.`);
+      while (isFull()) {
+        await new Promise<void>((resolve) => {
+          const resume = () => {
+            waiting.delete(resume);
+            signal?.removeEventListener('abort', resume);
+            resolve();
+          };
+          waiting.add(resume);
+          signal?.addEventListener('abort', resume, { once: true });
+        });
+        signal?.throwIfAborted();
+      }
+      return work();
+    },
+  };
 }
 
 /** Reads frames off a socket. Bytes are passed on in pieces as they come; all other payloads are assembled first. */

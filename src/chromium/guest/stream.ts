@@ -1,3 +1,5 @@
+import type { Pace } from '../../lib/turns.ts';
+
 /** Kinds of frames of a stream. */
 export const JSON_ITEM = 1;
 export const BYTES = 2;
@@ -74,6 +76,8 @@ interface Port {
   isLight(json: Buffer): boolean;
   /** Whether too much of what was sent is unread. */
   isFull(): boolean;
+  /** Bounds the time that readers take for items that wait already. */
+  readonly pace: Pace | undefined;
   /** The number of bytes that may still arrive for the cancelled stream. */
   stray(bytes: number): void;
   /** The stream is over. May be called more than once. */
@@ -126,6 +130,7 @@ export function channelStream(port: Port): InnerStream {
 
     async next() {
       for (;;) {
+        if (items.length > 0 && port.pace?.isOver()) await port.pace.next();
         const first = items.shift();
         if (first) {
           held -= first.cost;

@@ -70,6 +70,39 @@ test('the output of a process is closed for a client that leaves before it is op
   await expect.poll(() => closed).toBe(true);
 });
 
+test('input that comes byte by byte is written together, in order with changes of the size', async () => {
+  const asked: { name: string; args: { data_b64?: string; rows?: number }; answer: (said: object) => void }[] = [];
+  const process_id = '00000000-0000-4000-8000-000000000000';
+  const said = [{ json: { process_id, pid: 7, started_at: '2026-01-01T00:00:00Z' } }];
+  const never = new Promise(() => {});
+  const spawned = { end() {}, reset() {}, next: () => said.shift() ?? never };
+  const guest = {
+    started: new Set(),
+    open: async (name: string) => (name === 'spawn' ? spawned : never),
+    call: (name: string, args: object) => new Promise((answer) => void asked.push({ name, args, answer })),
+  };
+  const group = memory.group();
+  const held = { engine: { guest, memory: group }, stayAwake: () => () => {} } as unknown as Hold;
+  await spawn(held, { command: 'cat' });
+  const client = attachProcess(held, process_id, attached().sink, log);
+  const typeEach = (text: string) => {
+    for (const byte of Buffer.from(text)) client.receive(Buffer.from([byte]), true);
+  };
+  typeEach('first');
+  await expect.poll(() => asked.length).toBe(1);
+  const long = 'x'.repeat(100_000);
+  typeEach(long);
+  client.receive(Buffer.from('{"type":"resize","rows":9,"cols":9}'));
+  typeEach('last');
+  for (let done = 0; done < 5; done++) {
+    await expect.poll(() => asked.length).toBe(done + 1);
+    asked[done]!.answer({});
+  }
+  await expect.poll(() => group.used).toBe(0);
+  const written = asked.map(({ args: { data_b64, rows } }) => rows ?? Buffer.from(data_b64!, 'base64').toString());
+  expect(written).toEqual(['first', 'x'.repeat(65_536), 'x'.repeat(100_000 - 65_536), 9, 'last']);
+});
+
 test('a client is read no further while 1 MiB of its input waits, which is counted until it is written', async () => {
   const writes: (() => void)[] = [];
   const process_id = '00000000-0000-4000-8000-000000000000';

@@ -1,5 +1,6 @@
 import { memory } from '../../lib/byte-budget.ts';
 import type { Log } from '../../lib/log.ts';
+import { Pieces } from '../../lib/pieces.ts';
 import type { WebSocketReceiver, WebSocketSink } from '../../lib/ws-sink.ts';
 import type { Hold } from '../holds.ts';
 import { read, resize, writeStdin, type OutputItem } from './service.ts';
@@ -13,8 +14,10 @@ const MOST_INVALID = 5;
 const USAGE = 'Text messages are {"type":"resize","rows":24,"cols":80}.';
 /** The most bytes of inputs that wait to be written before no more are read from the client. An input has 1 MiB at most. */
 const MOST_TYPED = 1024 * 1024;
-/** What a short input takes beside its bytes. */
+/** What an input takes beside its bytes. */
 const INPUT_COST = 1024;
+/** Inputs that wait are written together, up to this size: a client may send a byte at a time. */
+const MOST_JOINED = 64 * 1024;
 
 /**
  * A terminal on a websocket: binary messages are input and output, text messages are JSON about the terminal itself (`resize` from the
@@ -24,6 +27,8 @@ export function attachProcess(held: Hold, processId: string, sink: WebSocketSink
   const disconnected = new AbortController();
   const over = new Promise((resolve) => disconnected.signal.addEventListener('abort', resolve, { once: true }));
   let typed = Promise.resolve();
+  /** The last input, while it waits and more may be added to it. */
+  let last: Pieces | undefined;
   const waiting = memory.share(held.engine.memory, 'sender', () => {});
   waiting.hold(true); // the process keeps it from making progress
   let invalid = 0;
@@ -58,17 +63,33 @@ export function attachProcess(held: Hold, processId: string, sink: WebSocketSink
   }
 
   /** Inputs are written one after the other, in order. They are counted until then, also when the client has left. */
-  function type(bytes: number, work: () => Promise<unknown>) {
-    const cost = bytes + INPUT_COST;
-    waiting.set(waiting.bytes + cost);
-    if (waiting.bytes >= MOST_TYPED) sink.pause();
+  function type(work: () => Promise<unknown>) {
+    count(INPUT_COST);
     typed = typed
       .then(work)
       .catch(complain)
-      .then(() => {
-        waiting.set(waiting.bytes - cost);
-        if (waiting.bytes < MOST_TYPED) sink.resume();
+      .then(() => count(-INPUT_COST));
+  }
+
+  function count(bytes: number) {
+    waiting.set(waiting.bytes + bytes);
+    if (waiting.bytes >= MOST_TYPED) sink.pause();
+    else if (bytes < 0) sink.resume();
+  }
+
+  function input(data: Buffer) {
+    if (last && last.length + data.length > MOST_JOINED) last = undefined;
+    if (!last) {
+      const pieces = (last = new Pieces());
+      type(() => {
+        if (last === pieces) last = undefined;
+        const { length } = pieces;
+        const text = pieces.take().toString('base64');
+        return writeStdin(held, processId, text, false).finally(() => count(-length));
       });
+    }
+    last.add(data);
+    count(data.length);
   }
 
   function control(text: string) {
@@ -76,7 +97,8 @@ export function attachProcess(held: Hold, processId: string, sink: WebSocketSink
     const fits = (size: unknown): size is number =>
       Number.isInteger(size) && Number(size) >= 1 && Number(size) <= 65_535;
     if (what !== 'resize' || !fits(rows) || !fits(cols)) throw new Error(USAGE);
-    type(0, () => resize(held, processId, rows, cols));
+    last = undefined;
+    type(() => resize(held, processId, rows, cols));
   }
 
   print()
@@ -89,7 +111,7 @@ export function attachProcess(held: Hold, processId: string, sink: WebSocketSink
 
   return {
     receive(data, binary = false) {
-      if (binary) return type(data.length, () => writeStdin(held, processId, data.toString('base64'), false));
+      if (binary) return input(data);
       try {
         if (data.length > LONGEST_TEXT) throw new Error(USAGE);
         control(data.toString());

@@ -1,23 +1,31 @@
-/** The output of a process, as far back as it is kept. Readers count in chunks since the beginning. */
+/** A part of the output of one stream. Readers count in bytes since the beginning. */
 interface Chunk {
-  stream: 'stdout' | 'stderr';
+  readonly stream: 'stdout' | 'stderr';
+  /** Where it begins. */
+  readonly at: number;
   bytes: Buffer;
+  /** Has room after `bytes`. */
+  space?: Buffer;
 }
 
 /** The most bytes kept of one process, and of all of them. */
 const MOST = 4 * 1024 * 1024;
 const MOST_OF_ALL = 64 * 1024 * 1024;
+/** The memory of a chunk besides its bytes. */
+const CHUNK_COST = 512;
+/** The most bytes of a chunk that is joined: MOST_PIECE of protocol.ts, of which only types are loaded here. */
+const MOST_JOINED = 64 * 1024;
 
 const everyone = new Set<Output>();
 let kept = 0;
 
 export class Output {
-  /** The number of dropped chunks, and of the bytes in them. */
-  first = 0;
+  /** The number of bytes at the beginning that are not kept. */
   droppedBytes = 0;
   ended = false;
   #chunks: Chunk[] = [];
-  #bytes = 0;
+  #end = 0;
+  #cost = 0;
   #waiting: (() => void)[] = [];
 
   constructor() {
@@ -25,10 +33,15 @@ export class Output {
   }
 
   add(stream: Chunk['stream'], bytes: Buffer) {
-    this.#chunks.push({ stream, bytes });
-    this.#bytes += bytes.length;
-    kept += bytes.length;
-    while (this.#bytes > MOST) this.#drop();
+    let cost = bytes.length;
+    if (!appended(this.#chunks.at(-1), stream, bytes)) {
+      this.#chunks.push({ stream, bytes, at: this.#end });
+      cost += CHUNK_COST;
+    }
+    this.#end += bytes.length;
+    this.#cost += cost;
+    kept += cost;
+    while (this.#cost > MOST) this.#drop();
     for (const other of everyone) {
       if (kept <= MOST_OF_ALL) break;
       while (kept > MOST_OF_ALL && other.#chunks.length > 0) other.#drop(); // the oldest process first
@@ -36,8 +49,17 @@ export class Output {
     this.#wake();
   }
 
-  at(index: number): Chunk | undefined {
-    return this.#chunks[index - this.first];
+  /** The output of one stream from a position on that is kept; undefined at the end. */
+  from(position: number): Pick<Chunk, 'stream' | 'bytes'> | undefined {
+    if (position >= this.#end) return undefined;
+    let [low, high] = [0, this.#chunks.length - 1];
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2);
+      if (this.#chunks[middle]!.at <= position) low = middle;
+      else high = middle - 1;
+    }
+    const { stream, bytes, at } = this.#chunks[low]!;
+    return { stream, bytes: bytes.subarray(position - at) };
   }
 
   /** The last bytes, of both streams as they came. */
@@ -73,9 +95,8 @@ export class Output {
   #drop() {
     const oldest = this.#chunks.shift();
     if (!oldest) return;
-    this.first++;
-    this.#bytes -= oldest.bytes.length;
-    kept -= oldest.bytes.length;
+    this.#cost -= oldest.bytes.length + CHUNK_COST;
+    kept -= oldest.bytes.length + CHUNK_COST;
     this.droppedBytes += oldest.bytes.length;
   }
 
@@ -84,4 +105,20 @@ export class Output {
     this.#waiting = [];
     for (const resolve of those) resolve();
   }
+}
+
+/** Joins small pieces of a stream: a process may write a byte at a time. */
+function appended(last: Chunk | undefined, stream: Chunk['stream'], bytes: Buffer): boolean {
+  if (last?.stream !== stream) return false;
+  const { length } = last.bytes;
+  const joined = length + bytes.length;
+  if (joined > MOST_JOINED) return false;
+  if (!last.space || joined > last.space.length) {
+    const space = Buffer.allocUnsafeSlow(Math.min(2 * joined, MOST_JOINED));
+    last.bytes.copy(space);
+    last.space = space;
+  }
+  bytes.copy(last.space, length);
+  last.bytes = last.space.subarray(0, joined);
+  return true;
 }

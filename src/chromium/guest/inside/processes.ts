@@ -252,17 +252,17 @@ async function output({ process_id }: Args<'output'>, stream: Telling<'output'>)
   const process = find(process_id);
   const { output } = process;
   await stream.json({ tty: process.pty !== undefined });
-  let index = 0;
-  let missed = 0;
+  let position = 0;
   while (!stream.gone.aborted) {
-    if (index < output.first) {
-      await stream.json({ event: 'dropped', dropped_bytes: output.droppedBytes - missed });
-      index = output.first;
+    if (position < output.droppedBytes) {
+      const dropped_bytes = output.droppedBytes - position;
+      position = output.droppedBytes;
+      await stream.json({ event: 'dropped', dropped_bytes });
+      continue; // more may have been dropped meanwhile
     }
-    missed = output.droppedBytes;
-    const chunk = output.at(index);
+    const chunk = output.from(position);
     if (chunk) {
-      index++;
+      position += chunk.bytes.length;
       await stream.json({ stream: chunk.stream, data_b64: chunk.bytes.toString('base64') });
     } else if (output.ended) {
       return stream.json({ event: 'exit', exit_code: process.exitCode! }); // the exit code is known before the output ends
