@@ -83,6 +83,19 @@ test('a create waits for the place of a session that is ending, and is refused w
   await expect(tooLate).rejects.toMatchObject({ code: 'shutting_down' });
 });
 
+test('a create whose client disconnects while it waits for a place takes none', async () => {
+  const { takePlace, freePlace, roster, counts } = house();
+  await takePlace();
+  roster.ends.set('a', { killed: Promise.resolve(), over: new Promise<void>(() => {}) });
+  const leave = new AbortController();
+  const waits = takePlace(leave.signal);
+  leave.abort(new Error('gone'));
+  await expect(waits).rejects.toThrow('gone');
+  freePlace();
+  await expect(takePlace(leave.signal)).rejects.toThrow('gone');
+  expect(counts().taken).toBe(0);
+});
+
 test('no session is begun when only the reserve of the disk is left, unless room can be made', async () => {
   const { waitForDisk, disk } = house();
   await waitForDisk('proj_test');

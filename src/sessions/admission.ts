@@ -88,10 +88,16 @@ export function admission({
       refuseIfShort();
     },
 
-    /** A deleted session keeps its place until all of it is removed. That takes milliseconds, so a create waits for it. */
-    async takePlace(): Promise<void> {
-      while (!roster.closed && taken >= capacity && roster.ends.size > 0)
-        await Promise.race(Array.from(roster.ends.values(), ({ over }) => over));
+    /**
+     * A deleted session keeps its place until all of it is removed. That takes milliseconds, so a create waits for it, unless its client
+     * has disconnected: the save of a profile takes longer.
+     */
+    async takePlace(hungUp?: AbortSignal): Promise<void> {
+      hungUp?.throwIfAborted();
+      while (!roster.closed && taken >= capacity && roster.ends.size > 0) {
+        await unlessAborted(hungUp, Promise.race(Array.from(roster.ends.values(), ({ over }) => over)));
+        hungUp?.throwIfAborted();
+      }
       if (roster.closed) throw errors.shutting_down(undefined, retrySoon);
       if (taken >= capacity) throw errors.capacity_exhausted({ running: taken, most: capacity }, retrySoon);
       taken++; // before the first await, so that concurrent creates count each other
@@ -150,6 +156,14 @@ export function admission({
       spares: { headless: spares.count('headless'), headful: spares.count('headful') },
     }),
   };
+}
+
+/** Resolves when `work` does, or the signal aborts. */
+async function unlessAborted(signal: AbortSignal | undefined, work: Promise<unknown>): Promise<void> {
+  let leave = () => {};
+  const aborted = new Promise<void>((resolve) => (leave = resolve));
+  signal?.addEventListener('abort', leave, { once: true });
+  await Promise.race([work, aborted]).finally(() => signal?.removeEventListener('abort', leave));
 }
 
 /** Resizes a spare, which was started in the default size. */

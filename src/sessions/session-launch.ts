@@ -106,7 +106,7 @@ export function sessionLaunching(deps: LaunchingDeps) {
     };
     const proxyId = request.proxy_id || null;
     const proxy = await wayOut(proxies, projectId, { proxyId, stealth: options.stealth, defaultDisabled: false });
-    await admission.takePlace();
+    await admission.takePlace(hungUp);
     const spare = admission.takeSpare(options);
     const id = spare?.id ?? newId();
     const callOff = new AbortController();
