@@ -13,6 +13,10 @@ export const profileErrors = {
     (p: { profile: string; version: string }) =>
       `Profile '${p.profile}' has no version '${p.version}'. GET /profiles/${p.profile}/versions lists its versions.`,
   ),
+  profile_limit_reached: conflict(
+    'The project has its maximum of profiles.',
+    (p: { most: number }) => `The project has ${p.most} profiles, which is the maximum. Delete unused profiles.`,
+  ),
   profile_in_use: conflict(
     'Another session saves to this profile.',
     (p: { profile: string; session: string }) =>

@@ -22,7 +22,7 @@ export function profileRoutes({ profiles }: { profiles: ProfileService }): Fasti
           summary: 'Create a profile. It is empty until a session saves to it.',
           tags,
           body: CreateProfile,
-          response: { 201: Profile, ...refusals('already_exists') },
+          response: { 201: Profile, ...refusals('already_exists', 'profile_limit_reached') },
         },
       },
       async (request, reply) => reply.code(201).send(await profiles.create(projectOf(request).id, request.body.name)),

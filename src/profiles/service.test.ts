@@ -144,4 +144,19 @@ describe('a profile', () => {
     expect((await contentOf(profiles, id))!.equals(state(5))).toBe(true);
     await profiles.remove(project, id);
   });
+
+  test('has a place among ten thousand of its project, also of requests at the same time', async () => {
+    const profiles = await service();
+    const full = 'proj_full';
+    await store.db.rows(sql`insert into projects (id, name) values (${full}, 'full')`);
+    await store.db.rows(sql`insert into profiles (id, project_id, name)
+      select 'p' || n, ${full}, 'n' || n from generate_series(1, 9998) n`);
+    const names = ['a', 'b', 'c', 'd'];
+    const answers = await Promise.allSettled(names.map((name) => profiles.create(full, name)));
+    expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(2);
+    await expect(profiles.create(full, undefined)).rejects.toMatchObject({ code: 'profile_limit_reached', status: 409 });
+    await expect(profiles.create(full, 'n1')).rejects.toMatchObject({ code: 'already_exists' });
+    await profiles.remove(full, 'n1');
+    await profiles.create(full, 'n1');
+  });
 });

@@ -10,6 +10,9 @@ import type { Profile, ProfileList, ProfileSelector, ProfileVersion } from './sc
 import { profileStore, type ProfileRow } from './store.ts';
 import { profileVersions, type VersionOptions } from './versions.ts';
 
+/** Of a project: as many as auth connections, which have one each. They are in the database of all projects. */
+const mostOfProject = 10_000;
+
 export type ProfileService = ReturnType<typeof profileService>;
 
 /** A profile's archive: its version, and its bytes, which can be read once. */
@@ -47,7 +50,16 @@ export function profileService({
 
   return {
     create: (projectId: string, name: string | undefined): Promise<Profile> =>
-      written(name ?? '', () => store.insert(newId(), projectId, name ?? null)),
+      written(name ?? '', () =>
+        db.transaction(async (tx) => {
+          const profiles = profileStore(tx);
+          await profiles.lock(projectId);
+          const row = await profiles.insert(newId(), projectId, name ?? null); // first: a name that exists is reported as such
+          if ((await profiles.count(projectId)) > mostOfProject)
+            throw errors.profile_limit_reached({ most: mostOfProject });
+          return row;
+        }),
+      ),
 
     async list(projectId: string, filter: ProfileList): Promise<Profile[]> {
       return (await store.list(projectId, filter)).map(toProfile);

@@ -26,6 +26,11 @@ interface VersionRow {
 /** Every query on profiles, their versions and their archives. */
 export function profileStore(db: Db) {
   return {
+    /** Serialises what adds profiles to a project, until the transaction ends. */
+    async lock(projectId: string): Promise<void> {
+      await db.rows(sql`select pg_advisory_xact_lock(hashtextextended('corral profiles of ' || ${projectId}, 0))`);
+    },
+
     insert(id: string, projectId: string, name: string | null): Promise<ProfileRow | undefined> {
       return db.row(sql`insert into profiles (id, project_id, name) values (${id}, ${projectId}, ${name}) returning *`);
     },
