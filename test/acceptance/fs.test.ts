@@ -44,6 +44,8 @@ describe.runIf(isolation.sandboxed)('files of a session', () => {
   describe.each(['headless', 'headful'] as const)('%s', (shape) => {
     const id = () => sessions[shape];
     const fs = () => sdk.browsers.fs;
+    /** Both shapes have the same guest, in the same sandbox. */
+    const once = test.runIf(shape === 'headless');
 
     test('a file is written, read, described, moved and deleted', async () => {
       await fs().writeFile(id(), Buffer.from('hello'), { path: `${home}/a/b/file.txt`, mode: '600' });
@@ -173,7 +175,7 @@ describe.runIf(isolation.sandboxed)('files of a session', () => {
       }
     });
 
-    test('directories are made, listed and deleted', async () => {
+    once('directories are made, listed and deleted', async () => {
       await fs().createDirectory(id(), { path: `${home}/d/e/f`, mode: '700' });
       await fs().createDirectory(id(), { path: `${home}/d/e/f` });
       await fs().writeFile(id(), Buffer.from('x'), { path: `${home}/d/e/one` });
@@ -185,7 +187,7 @@ describe.runIf(isolation.sandboxed)('files of a session', () => {
       await expect(fs().listFiles(id(), { path: `${home}/d` })).rejects.toMatchObject({ status: 404 });
     });
 
-    test('several files are uploaded in one go, and a directory comes back as an archive', async () => {
+    once('several files are uploaded in one go, and a directory comes back as an archive', async () => {
       await fs().upload(id(), {
         files: [
           { dest_path: `${home}/up/one.txt`, file: new File(['one'], 'x') },

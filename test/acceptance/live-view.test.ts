@@ -42,6 +42,8 @@ describe.each([
     await under.evaluate(script);
   });
 
+  /** The same service, page of the viewer and protocol as with the small browser, whose cases are enough. */
+  const repeated = headless && full;
   const value = () => under.evaluate('field.value');
   const clients = () => session.mux.clientCount;
   /** The wheel turns many times, and slowly. What has not turned yet would scroll the page of the next test. */
@@ -145,7 +147,7 @@ describe.each([
     await until(value).toBe('from outside: ü 漢!');
   });
 
-  test('pastes from the panel, where the clipboard may not be read', async () => {
+  test.skipIf(repeated)('pastes from the panel, where the clipboard may not be read', async () => {
     const view = await open(session, under);
     await view.click(FIELD);
     await view.page.locator('#clipboard-button').click();
@@ -167,7 +169,7 @@ describe.each([
     await until(() => view.page.locator('#clipboard-text').inputValue()).toBe('from inside: ß 漢');
   });
 
-  test('is seen and used by two at once', async () => {
+  test.skipIf(repeated)('is seen and used by two at once', async () => {
     const [one, other] = [await open(session, under), await open(session, under)];
     await one.click(FIELD);
     await one.page.keyboard.type('one');
@@ -181,7 +183,7 @@ describe.each([
 
   const PHONE = { viewport: { width: 390, height: 700 }, hasTouch: true, isMobile: true };
 
-  test.skipIf(headless && full)('is read and used on a phone', async () => {
+  test.skipIf(repeated)('is read and used on a phone', async () => {
     const view = await open(session, under, '', PHONE);
     const canvas = view.page.locator('#stage canvas:visible');
     const width = async () => (await canvas.boundingBox())!.width;
@@ -279,7 +281,7 @@ describe.each([
     await until(() => under.evaluate('location.href')).toBe('about:blank');
   });
 
-  test('ignores input of a read-only viewer', async () => {
+  test.skipIf(repeated)('ignores input of a read-only viewer', async () => {
     const view = await open(session, under, READ_ONLY);
     expect(await view.page.locator('#badge').isVisible()).toBe(true);
     await view.click(BUTTON);
@@ -297,7 +299,7 @@ describe.each([
     await until(async () => isRed(await view.colour(GROUND))).toBe(true);
   });
 
-  test('admits no other client, and says when the link has expired', async () => {
+  test.skipIf(repeated)('admits no other client, and says when the link has expired', async () => {
     const view = await open(session, under);
     session.answers.status = 401;
     for (const sink of session.sinks) sink.close(1012, 'The browser crashed.');
@@ -305,7 +307,7 @@ describe.each([
     session.answers.status = 200;
   });
 
-  test('comes back when the browser restarts', async () => {
+  test.skipIf(repeated)('comes back when the browser restarts', async () => {
     const view = await open(session, under);
     const said = await statesOf(view);
     for (const sink of session.sinks) sink.close(1012, 'It crashed.');
@@ -316,7 +318,7 @@ describe.each([
     await until(value).toBe('back');
   });
 
-  test.skipIf(headless && full)('notices that the network is lost, and that it is back', async () => {
+  test.skipIf(repeated)('notices that the network is lost, and that it is back', async () => {
     const view = await open(session, under);
     const asked = await qualities(view);
     const said = await statesOf(view);
@@ -331,7 +333,7 @@ describe.each([
     await until(value).toBe('again');
   });
 
-  test('works in a frame of another page', async () => {
+  test.skipIf(repeated)('works in a frame of another page', async () => {
     const context = await newContext();
     const page = await context.newPage();
     await page.goto(session.url.replace('127.0.0.1', 'localhost').replace('/base/', '/elsewhere/'));
@@ -434,7 +436,7 @@ describe.each([
     },
   );
 
-  describe('leaves nothing behind', () => {
+  describe.skipIf(repeated)('leaves nothing behind', () => {
     const sockets = () => process.getActiveResourcesInfo().filter((kind) => kind === 'PipeWrap').length;
     /** Taken when the viewers of the test before have left. What they held may go a moment later, so less than this is no fault. */
     const before = async () => {

@@ -16,6 +16,8 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 describe.each([{ headless: true }, { headless: false }])('logs of a session, headless: $headless', ({ headless }) => {
+  /** Files are the same beside both browsers, and so is what reads them. */
+  const once = test.runIf(headless);
   let id: string;
   let cdp: string;
   /** The session's home, as we see it. */
@@ -30,7 +32,7 @@ describe.each([{ headless: true }, { headless: false }])('logs of a session, hea
   const append = (name: string, text: string) => appendFile(join(home, name), text);
   const stream = (query: Parameters<typeof sdk.browsers.logs.stream>[1]) => sdk.browsers.logs.stream(id, query);
 
-  test('streams a whole file, with long lines cut', async () => {
+  once('streams a whole file, with long lines cut', async () => {
     await write('whole.log', `one\nzwei: ä 世\n${'x'.repeat(100_000)}\nlast`);
     const seen: string[] = [];
     for await (const { event, message, timestamp } of await stream({
@@ -45,7 +47,7 @@ describe.each([{ headless: true }, { headless: false }])('logs of a session, hea
     expect(seen).toEqual(['one', 'zwei: ä 世', 'x'.repeat(64 * 1024), 'last']);
   });
 
-  test('follows a file from its end, cut or replaced', async () => {
+  once('follows a file from its end, cut or replaced', async () => {
     await write('app.log', 'before\n');
     const lines = await stream({ source: 'path', path: '/home/corral/app.log' });
     const reader = lines[Symbol.asyncIterator]();
@@ -65,7 +67,7 @@ describe.each([{ headless: true }, { headless: false }])('logs of a session, hea
     lines.controller.abort();
   });
 
-  test('refuses missing and invalid sources, and reads nothing outside of the session', async () => {
+  once('refuses missing and invalid sources, and reads nothing outside of the session', async () => {
     await mkdir(join(home, 'folder'));
     await symlink(join(service.dataDir, 'api-key'), join(home, 'link'));
     for (const [query, status] of [
@@ -89,7 +91,7 @@ describe.each([{ headless: true }, { headless: false }])('logs of a session, hea
     });
   });
 
-  const once = async (supervisor_process: string) => {
+  const supervised = async (supervisor_process: string) => {
     const seen: string[] = [];
     const lines = await stream({ source: 'supervisor', supervisor_process, follow: false });
     for await (const { message } of lines) seen.push(message);
@@ -102,20 +104,20 @@ describe.each([{ headless: true }, { headless: false }])('logs of a session, hea
     const network = tree(engine.browser.init!).find((pid) => commandLine(pid).includes('NetworkService'));
     process.kill(network!, 'SIGKILL');
     release();
-    await expect.poll(async () => (await once('chromium')).join('\n')).toMatch(/network service crashed/i);
+    await expect.poll(async () => (await supervised('chromium')).join('\n')).toMatch(/network service crashed/i);
 
-    expect(await once('recorder')).toEqual([]);
+    expect(await supervised('recorder')).toEqual([]);
     const { replay_id } = await sdk.browsers.replays.start(id);
     await sdk.browsers.replays.stop(replay_id, { id });
     // Between the two may stand what the encoder says, such as that it got no picture.
     await expect
-      .poll(async () => (await once('recorder')).filter((line) => line.startsWith('recording ')))
+      .poll(async () => (await supervised('recorder')).filter((line) => line.startsWith('recording ')))
       .toEqual([`recording ${replay_id} started`, `recording ${replay_id} ended: stopped`]);
     if (headless) {
       const answer = await service.call('GET', `/browsers/${id}/logs/stream?source=supervisor&supervisor_process=xvnc`);
       expect(answer.status).toBe(404);
     } else {
-      expect((await once('xvnc')).join('\n')).toContain('Xvnc');
+      expect((await supervised('xvnc')).join('\n')).toContain('Xvnc');
     }
   });
 
@@ -124,6 +126,7 @@ describe.each([{ headless: true }, { headless: false }])('logs of a session, hea
     const command = { command: 'sh', args: ['-c', 'echo in the background; exec sleep 600'] };
     const { process_id } = await sdk.browsers.process.spawn(id, command);
     for await (const { data_b64 } of await sdk.browsers.process.stdoutStream(process_id!, { id })) if (data_b64) break;
+    await append('app.log', 'there\n');
     const lines = await stream({ source: 'path', path: '/home/corral/app.log' });
     const processes = await stream({ source: 'supervisor', supervisor_process: 'chromium' });
     const browser = await chromium.connectOverCDP(cdp);
@@ -133,16 +136,16 @@ describe.each([{ headless: true }, { headless: false }])('logs of a session, hea
       }),
     );
     await browser.contexts()[0]!.pages()[0]!.evaluate(`console.log('said', 'aloud')`);
-    await expect.poll(async () => (await once('console')).join('\n')).toMatch(/log: said aloud$/m);
+    await expect.poll(async () => (await supervised('console')).join('\n')).toMatch(/log: said aloud$/m);
     await sdk.browsers.deleteByID(id);
     expect(await all).toHaveLength(2);
     await browser.close();
 
     // Kept when nothing else is left of the session, for which a busy machine takes its time.
-    await expect.poll(async () => (await once('chromium')).join('\n')).toMatch(/network service crashed/i);
-    expect((await once('console')).join('\n')).toMatch(/log: said aloud$/m);
-    expect((await once('processes')).join('\n')).toMatch(/^sh\[\d+\]: in the background$/m);
-    expect((await once('recorder'))[0]).toMatch(/^recording [\w-]+ started$/);
+    await expect.poll(async () => (await supervised('chromium')).join('\n')).toMatch(/network service crashed/i);
+    expect((await supervised('console')).join('\n')).toMatch(/log: said aloud$/m);
+    expect((await supervised('processes')).join('\n')).toMatch(/^sh\[\d+\]: in the background$/m);
+    expect((await supervised('recorder'))[0]).toMatch(/^recording [\w-]+ started$/);
     for (const query of ['source=path&path=/home/corral/app.log', 'source=supervisor&supervisor_process=sshd'])
       expect((await service.call('GET', `/browsers/${id}/logs/stream?${query}`)).status).toBe(404);
     ({ session_id: id } = await sdk.browsers.create({ headless: true }));

@@ -115,14 +115,14 @@ describe('two nodes', () => {
     await Promise.all(full.map(({ session_id }) => client(a).browsers.deleteByID(session_id)));
   });
 
-  test('never lend a browser twice: 200 clients, 8 browsers, and a third of them hangs up', async () => {
+  test('never lend a browser twice: 60 clients, 8 browsers, and a third of them hangs up', async () => {
     const id = await pool(a, 8, { reset_on_release: false, timeout_seconds: 20, fill_rate_per_minute: 6000 });
     const before = await browsersOf(id);
     const random = seededRandom(4);
     const held = new Set<string>();
     let served = 0;
     await Promise.all(
-      Array.from({ length: 200 }, async (_, number) => {
+      Array.from({ length: 60 }, async (_, number) => {
         await sleep(random(500));
         const hangsUp = number % 3 === 0;
         const signal = hangsUp ? AbortSignal.timeout(random(1500)) : undefined;
@@ -139,7 +139,7 @@ describe('two nodes', () => {
         await client(number % 4 < 2 ? a : b).browserPools.release(id, { session_id: session.session_id });
       }),
     );
-    expect(served).toBeGreaterThanOrEqual(133);
+    expect(served).toBeGreaterThanOrEqual(40);
     await expect
       .poll(() => client(b).browserPools.retrieve(id), { timeout: 90_000, interval: 200 })
       .toMatchObject(whole(8));
@@ -161,7 +161,7 @@ describe('two nodes', () => {
     const id = await pool(a, 3, { timeout_seconds: 10, fill_rate_per_minute: 6000 });
     const held = new Set<string>();
     await Promise.all(
-      Array.from({ length: 24 }, async (_, number) => {
+      Array.from({ length: 12 }, async (_, number) => {
         const signal = number % 3 === 0 ? AbortSignal.timeout(100 + number * 40) : undefined;
         const session = await acquire(number % 2 === 0 ? a : b, id, signal).catch((error: Error) => {
           if (!signal) throw error;
@@ -175,7 +175,7 @@ describe('two nodes', () => {
         await client(number % 4 < 2 ? a : b).browserPools.release(id, { session_id: session.session_id });
       }),
     );
-    expect(held.size).toBeGreaterThanOrEqual(16);
+    expect(held.size).toBeGreaterThanOrEqual(8);
     await expect
       .poll(() => client(b).browserPools.retrieve(id), { timeout: 90_000, interval: 200 })
       .toMatchObject(whole(3));

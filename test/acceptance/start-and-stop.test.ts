@@ -149,19 +149,19 @@ describe('the service', () => {
   });
 });
 
-test('no answered write is lost by kill -9, eight times over', async () => {
+test('no answered write is lost by kill -9, three times over', async () => {
   const answered = new Set<string>();
-  for (let round = 0; round < 8; round++) {
+  for (const writes of [3, 18, 38]) {
     const service = await start();
     const key = await firstKey();
     await expectAll(answered, service.url, key);
 
-    // A stream of writes by four writers; the service is killed under them, a little later each round.
+    // A stream of writes by four writers; the service is killed under them, later each round.
     const killed = new AbortController();
     const before = answered.size;
     const writers = Array.from({ length: 4 }, async (_, writer) => {
       for (let index = 0; !killed.signal.aborted; index++) {
-        const name = `round ${round} writer ${writer} number ${index}`;
+        const name = `after ${writes} writer ${writer} number ${index}`;
         const response = await fetch(`${service.url}/org/projects`, {
           method: 'POST',
           headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
@@ -172,7 +172,7 @@ test('no answered write is lost by kill -9, eight times over', async () => {
       }
     });
     const all = Promise.all(writers);
-    while (answered.size < before + 3 + 5 * round) await Promise.race([all, setTimeout(1)]);
+    while (answered.size < before + writes) await Promise.race([all, setTimeout(1)]);
     await service.kill('SIGKILL');
     killed.abort();
     await all;
