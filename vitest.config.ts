@@ -104,9 +104,14 @@ const fromBuild: Plugin = {
 
 /** Tests beside their files that start browsers, database servers or other programs: each file gets a process of its own. */
 const alone = [
-  'src/chromium/{browser,bidi,sandbox,display,forms,guest,recorder}/**/*.test.ts',
-  'src/chromium/telemetry/collector.test.ts',
+  'src/chromium/bidi/bidi.test.ts',
+  'src/chromium/browser/{launch,profile-archive}.test.ts',
   'src/chromium/egress/gateway.chromium.test.ts',
+  'src/chromium/forms/forms.test.ts',
+  'src/chromium/guest/{guest,unsandboxed}.test.ts',
+  'src/chromium/guest/inside/*-watch.test.ts',
+  'src/chromium/sandbox/{cgroup,disk-use,memory-watch,outside,owners,process-tree,sandbox,scripts}.test.ts',
+  'src/chromium/telemetry/collector.test.ts',
   'src/store/{embedded,binaries,anchor,backup,migrate,tcp}.test.ts',
 ];
 
