@@ -23,6 +23,7 @@ const checks = [
   { name: 'types, console', run: () => withApiTypes('tsc', ['--project', 'console/tsconfig.json']) },
   { name: 'regexes', run: () => listen(process.execPath, ['scripts/regexes.mjs']) },
   { name: 'exports', run: () => listen(process.execPath, ['scripts/exports.mjs']) },
+  { name: 'packages', run: () => listen(process.execPath, ['scripts/packages.mjs']) },
   { name: 'circles', run: () => listen(process.execPath, ['scripts/circles.mjs']) },
   { name: 'rooms', run: () => listen(process.execPath, ['scripts/rooms.mjs']) },
   { name: 'openapi and docs', run: emittedFilesAreCurrent, mend: 'npm run openapi' },

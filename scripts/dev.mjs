@@ -8,7 +8,7 @@ import { root } from './run.mjs';
 import { say, script } from './say.mjs';
 
 /**
- * `npm run dev`: runs the service, and restarts it after each change of src/ that builds. A change that does not build
+ * `npm run dev`: runs the service, and restarts it after each change of src/ or console/src/ that builds. A change that does not build
  * leaves the last good service running and prints why. Arguments are those of `npm start`.
  */
 const SETTLE_MS = 150; // an editor writes a file in several steps
@@ -38,12 +38,13 @@ await script(async () => {
   }
 
   let timer;
-  watch(join(root, 'src'), { recursive: true }, (_, file) => {
-    if (file?.endsWith('.test.ts')) return;
+  const hear = (_, file) => {
+    if (/\.test\.tsx?$|\.gen\./.test(file ?? '')) return; // a build writes the console's API types
     changed = true;
     clearTimeout(timer);
     timer = setTimeout(restart, SETTLE_MS);
-  });
+  };
+  for (const folder of ['src', 'console/src']) watch(join(root, folder), { recursive: true }, hear);
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
     process.once(signal, async () => {
       await stop(service);

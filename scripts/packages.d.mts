@@ -1,0 +1,1 @@
+export function packageFaults(base: string, places?: Record<string, string[]>): string[];
