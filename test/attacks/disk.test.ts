@@ -168,7 +168,7 @@ describe('on a disk that sessions could fill', () => {
   test.each([
     [
       'bytes',
-      'cd; for i in $(seq 200); do dd if=/dev/zero of=big-$i bs=1M count=8 status=none; sleep 0.03; done; sleep 600',
+      'cd; for i in $(seq 200); do dd if=/dev/zero of=big-$i bs=1M count=8 status=none; sleep 0.06; done; sleep 600',
     ],
     [
       'inodes',

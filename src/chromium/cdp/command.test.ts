@@ -67,7 +67,7 @@ test('a name that comes twice is refused where bytes are passed on, and read onc
   expect(read(twice)).toMatchObject({ method: 'Browser.close', sessionId: 'B' });
 });
 
-test('agrees with JSON.parse on a hundred thousand messages, whole and broken', () => {
+test('agrees with JSON.parse on a hundred thousand messages, whole and broken', { timeout: 400_000 }, () => {
   const random = seededRandom(20_260_101);
   const wrong: unknown[] = []; // an expect for each takes longer than the scan
   for (let round = 0; round < 100_000; round++) {
