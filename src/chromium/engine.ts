@@ -22,6 +22,7 @@ import { devtoolsPort } from './guest/devtools.ts';
 import type { Toolbox } from './guest/toolbox.ts';
 import { hiddenPages, type HiddenPages } from './pages/hidden-pages.ts';
 import { launch, removeLocks, type Browser, type LaunchOptions, type Viewport } from './browser/launch.ts';
+import { endWithPipe } from './browser/pipe-end.ts';
 import type { LocalClient } from './cdp/local-client.ts';
 import { multiplex, type Mux } from './cdp/mux.ts';
 import { openPipe } from './cdp/pipe.ts';
@@ -181,6 +182,7 @@ export function engineOf(
   const onDevtools = devtoolsPort({ browser, mux, control, group: share });
   const guest = guestOf({ browser, toolbox, allowUnsandboxed, onCdp, onDevtools, log, group: share });
   void browser.exited.then(() => guest.close());
+  endWithPipe(browser);
   const headful = browser.kind === 'headful';
   let wanted: Viewport | undefined;
   const [sizes, fitHeadless] = [windowSizes(browser.windowSize), headlessSizes()];
