@@ -42,7 +42,8 @@ export const sessionErrors = {
   too_many_connections: entry(
     429,
     'The session has its maximum of websockets.',
-    (p: { most: number }) => `This session has ${p.most} open websockets, which is the maximum. Close one first.`,
+    (p: { most: number; kind?: string }) =>
+      `This session has ${p.most} open websockets${p.kind === undefined ? '' : ` of the kind ${p.kind}`}, which is the maximum. Close one first.`,
   ),
   too_many_streams: entry(
     429,

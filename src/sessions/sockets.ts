@@ -112,6 +112,8 @@ export interface Entrance {
 
 /** Limit per session. Each websocket may occupy a few hundred kilobytes of the service's memory without sending a request. */
 const mostSockets = 100;
+/** A BiDi client has a translator in the service's memory, and its commands may have 4 MiB. */
+const mostOfKind = { webdriver: 16 };
 
 const MIB = 1024 * 1024;
 
@@ -205,7 +207,7 @@ export function serveSessionSockets(
 ) {
   const authorities = openAuthorities(lapseOf, log);
   const frames = followFrames(log);
-  const places = socketPlaces(mostSockets);
+  const places = socketPlaces(mostSockets, mostOfKind);
 
   async function upgrade(
     { request, socket, head }: Upgrade,
@@ -232,7 +234,7 @@ export function serveSessionSockets(
       if (owner === undefined) throw errors.session_not_found({ session: 'id' in ref ? ref.id : ref.idOrName });
       return nodes.splice(owner, { request, socket, head }, { requestId, clientIp, ...passenger });
     }
-    const arrived = places.take(session);
+    const arrived = places.take(session, visiting.endpoint.kind);
     try {
       await open({ request, socket, head }, session, visiting, { requestId, inside, search });
     } finally {
