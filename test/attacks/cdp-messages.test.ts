@@ -26,6 +26,11 @@ const worst: Record<string, [bytes: number, make: (bytes: number) => string]> = 
     3.9 * MIB,
     (bytes) => `"method":"Browser.setDownloadBehavior","params":{"x":[${'{},'.repeat(bytes / 3)}0]}`,
   ],
+  'a path that goes up and down': [
+    250_000,
+    (bytes) =>
+      `"method":"Browser.setDownloadBehavior","params":{"behavior":"allow","downloadPath":"/${'x'.repeat(bytes / 2)}${'/b/..'.repeat(bytes / 10)}"}`,
+  ],
 };
 
 describe('a message over CDP that takes long to read does not stop the service', { timeout: 180_000 }, () => {

@@ -456,6 +456,22 @@ test.each([
   expect(closed).toEqual([]);
 });
 
+test.each([
+  ['a path', { downloadPath: `/${'x'.repeat(4096)}` }],
+  ['params', { downloadPath: '/tmp/x', more: 'x'.repeat(70_000) }],
+])('a directory for downloads is refused if its %s is too long', async (_, params) => {
+  const { client, heard, got } = await fakeBrowser({ keepDownload: async () => undefined });
+  heard();
+  const send = (id: number, given: object) =>
+    client.receive(Buffer.from(JSON.stringify({ id, method: 'Browser.setDownloadBehavior', params: given })));
+  send(1, { behavior: 'allowAndName', ...params });
+  send(2, { behavior: 'allowAndName', downloadPath: '/tmp/x' });
+  client.flush();
+  await expect.poll(() => got).toHaveLength(1);
+  expect(JSON.parse(got[0]!)).toMatchObject({ id: 1, error: { message: expect.stringContaining('4096') } });
+  expect(heard()).toMatchObject([{ params: { downloadPath: '/tmp/x' } }]);
+});
+
 test('commands that wait for the session of a connection are sent in pieces and in order', async () => {
   const { mux, say, heard } = await fakeBrowser();
   let resumed = 0;
