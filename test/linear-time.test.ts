@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parseBody } from '../src/api/body.ts';
 import { parseQuery } from '../src/api/query.ts';
+import { excessOf } from '../src/chromium/bidi/bounds.ts';
 import { destinationOf as destinationOfRequest } from '../src/chromium/cdp/network-facts.ts';
 import { chord, characterKey, isAmerican, keyNamed } from '../src/chromium/computer/keys.ts';
 import { parseAllowList } from '../src/chromium/egress/destinations.ts';
@@ -89,6 +90,7 @@ const address = (text: string) => `https://a.example/?a=${text}`;
 const functions: Record<string, (text: string) => unknown> = {
   'api/body.ts parseBody': parseBody,
   'api/query.ts parseQuery': parseQuery,
+  'chromium/bidi/bounds.ts excessOf': (text) => excessOf('browsingContext.navigate', { url: text }),
   'chromium/cdp/network-facts.ts destinationOf': (text) => destinationOfRequest(address(text)),
   'chromium/computer/keys.ts characterKey': characterKey,
   'chromium/computer/keys.ts chord': chord,

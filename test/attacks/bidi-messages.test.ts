@@ -61,11 +61,11 @@ describe(
 
     test.each([
       ['a text', 'x', 30 * MB],
-      ['a text of the most bytes', 'x', 8 * MIB],
-      ['escapes', String.raw`\n`, 8 * MIB],
-      ['escaped letters', String.raw`\u0041`, 8 * MIB],
-      ['quotes', String.raw`\"`, 8 * MIB],
-      ['letters of two bytes', 'é', 8 * MIB],
+      ['a text of the most bytes', 'x', 4 * MIB],
+      ['escapes', String.raw`\n`, 4 * MIB],
+      ['escaped letters', String.raw`\u0041`, 4 * MIB],
+      ['quotes', String.raw`\"`, 4 * MIB],
+      ['letters of two bytes', 'é', 4 * MIB],
     ])('a command: %s', async (_, unit, bytes) => {
       const text = unit.repeat(Math.floor((bytes - 200) / Buffer.byteLength(unit)));
       const message = Buffer.from(
@@ -88,6 +88,17 @@ describe(
       many(levels, type).reduce<unknown>((value) => ({ type, value: [value] }), leaf);
     const actions = (type: string, items: unknown[]) => ({ context, actions: [{ type, id: 'a', actions: items }] });
     const wrong = { type: 'x' };
+    /** One button of each of so many mice, pressed again and again. */
+    const buttons = (mice: number, times: number) =>
+      Array.from({ length: mice }, (_, at) => ({
+        type: 'pointer',
+        id: `mouse ${at}`,
+        actions: many(times, { type: 'pointerDown', button: 0 }),
+      }));
+    /** Distinct characters: Punycode takes longest for them. */
+    const chinese = (count: number) =>
+      String.fromCodePoint(...Array.from({ length: count }, (_, at) => 0x4e00 + ((at * 7) % 20_000)));
+    const hosts = (count: number) => many(count, { type: 'pattern', protocol: 'http', hostname: chinese(253) });
 
     test.each<[name: string, method: string, params: () => object, type: string]>([
       ['a wrong value in lists', 'script.callFunction', () => call(nested('array', 12, wrong)), 'error'],
@@ -136,6 +147,12 @@ describe(
         () => ({ context, locator: { type: 'css', value: 'a' }, startNodes: many(30_000, wrong) }),
         'error',
       ],
+      ['a long key', 'input.performActions', () => actions('key', [{ type: 'keyDown', value: 'a'.repeat(65_536) }]), 'error'],
+      ['buttons', 'input.performActions', () => ({ context, actions: buttons(95, 150) }), 'success'],
+      ['the release of buttons', 'input.releaseActions', () => ({ context }), 'success'],
+      ['ids of no node', 'script.callFunction', () => call(...many(900, { sharedId: 'f.'.repeat(490) })), 'error'],
+      ['a long host', 'browsingContext.navigate', () => ({ context, url: `http://${chinese(20_000)}/` }), 'error'],
+      ['hosts', 'network.addIntercept', () => ({ phases: ['authRequired'], urlPatterns: hosts(100) }), 'success'],
       ['wrong events', 'session.subscribe', () => ({ events: many(90_000, 1) }), 'error'],
     ])('params of a command: %s (%s)', async (_, method, params, type) => {
       const sent = params();
@@ -205,6 +222,26 @@ describe(
         mostStopMs,
       );
       await bidi.result('session.unsubscribe', { subscriptions: subscribed });
+    });
+
+    test('patterns of an intercept, and a request with a long address', async () => {
+      await bidi.result('browsingContext.navigate', {
+        context,
+        url: `http://127.0.0.1:${site.port}/`,
+        wait: 'complete',
+      });
+      const { subscription } = await bidi.result<{ subscription: string }>('session.subscribe', {
+        events: ['network.beforeRequestSent'],
+      });
+      const client = await RawClient.open(session.webdriver_ws_url); // the other has used its patterns
+      await client.result('session.new', { capabilities: {} });
+      await client.result('session.subscribe', { events: ['network.beforeRequestSent'] });
+      const urlPatterns = Array.from({ length: 100 }, (_, at) => ({ type: 'pattern', hostname: `a${at}.example` }));
+      await client.result('network.addIntercept', { phases: ['beforeRequestSent'], urlPatterns });
+      const stop = await service.longestStop(() => inPage(`fetch('/${'x'.repeat(1000)}'.repeat(1900)).catch(() => {})`));
+      expect(stop).toBeLessThan(mostStopMs);
+      client.socket.close();
+      await bidi.result('session.unsubscribe', { subscriptions: [subscription] });
     });
 
     test('a history of long addresses, with a viewer and lists of tabs', async () => {

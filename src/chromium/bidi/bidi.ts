@@ -8,6 +8,7 @@ import { Backlog, type BacklogBounds } from '../cdp/backlog.ts';
 import type { Client } from '../cdp/client.ts';
 import { LARGE } from '../cdp/large-messages.ts';
 import type { Mux } from '../cdp/mux.ts';
+import { jsonPieces } from './large-text.ts';
 import type { Mapper } from './mapper.ts';
 
 export { isMapperFault } from './fault.ts';
@@ -29,7 +30,7 @@ export interface Begun {
 }
 
 /** A command is parsed, checked, and written again as a command of CDP at once: this much takes some tens of milliseconds. */
-export const MAX_BIDI_MESSAGE = 8 * 1024 * 1024;
+export const MAX_BIDI_MESSAGE = 4 * 1024 * 1024;
 
 interface Command {
   id: number;
@@ -202,7 +203,7 @@ class BidiConnection implements WebSocketReceiver {
       const { openMapper } = await import('./mapper.ts');
       if (this.#over || this.#deadline !== attempt) return;
       this.#mapper = openMapper({
-        toClient: (message, data) => this.#opened(message as Message, command, data),
+        toClient: (message) => this.#opened(message as Message, command),
         toBrowser: (message) => {
           this.#cdp?.receive(message);
           this.#cdp?.flush();
@@ -220,8 +221,8 @@ class BidiConnection implements WebSocketReceiver {
   }
 
   /** Handles messages of the mapper. Its first answer is the one to `session.new`; events may come before it. */
-  #opened(message: Message, command: Command, data: Buffer | undefined): void {
-    if (this.#session === 'open') return this.#deliver(message, data);
+  #opened(message: Message, command: Command): void {
+    if (this.#session === 'open') return this.#deliver(message);
     if (message.type === 'event') return this.#send(message);
     if (message.type === 'error') return this.#giveUp(message, command);
     clearTimeout(this.#deadline);
@@ -230,9 +231,9 @@ class BidiConnection implements WebSocketReceiver {
     void this.#performEarly();
   }
 
-  #deliver(message: Message, data: Buffer | undefined): void {
+  #deliver(message: Message): void {
     if (message.type !== 'event') this.#inFlight -= 1;
-    this.#send(message, data);
+    this.#send(message);
   }
 
   /** The session could not be created: undoes the completed steps, so that the client may try again. */
@@ -276,12 +277,10 @@ class BidiConnection implements WebSocketReceiver {
     this.#send({ ...refusal, type: 'error', ...(command && channelOf(command)) });
   }
 
-  /** `data` are the bytes of `result.data`, if that is in base64 and so large that it would take long to write as JSON. */
-  #send(message: object, data?: Buffer): void {
+  #send(message: object): void {
     if (this.#over) return;
     // The mapper's stack traces name the service's own files.
-    const shown = { ...message, stacktrace: undefined };
-    const pieces = data ? withData({ ...shown, result: { data: '' } }, data) : [Buffer.from(JSON.stringify(shown))];
+    const pieces = jsonPieces({ ...message, stacktrace: undefined });
     const bytes = pieces.reduce((sum, piece) => sum + piece.length, 0);
     if (!this.#backlog.takes(bytes, this.#sink.bufferedAmount)) {
       return this.#end(1008, 'Dropped: this connection does not read the messages of the browser.');
@@ -312,15 +311,6 @@ class BidiConnection implements WebSocketReceiver {
 async function socketsRead(): Promise<void> {
   await nextTurn(); // in the turn that has read the command
   await nextTurn();
-}
-
-const NO_DATA = '"data":""';
-
-/** In a string the quotes would be escaped, so a match is the name itself. */
-function withData(message: object, data: Buffer): Buffer[] {
-  const json = JSON.stringify(message);
-  const at = json.indexOf(NO_DATA) + NO_DATA.length - 1;
-  return [Buffer.from(json.slice(0, at)), data, Buffer.from(json.slice(at))];
 }
 
 /** A client's message, checked as far as the protocol's envelope goes. The mapper checks the params of each method. */

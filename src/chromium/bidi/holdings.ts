@@ -11,8 +11,8 @@ interface Kind {
   id: string;
   most: number;
   remove: string;
-  /** The list of its parts. The mapper goes through the parts of all at an event. */
-  parts?: string;
+  /** The list of its parts, and the most of all of its kind. The mapper goes through the parts of all at an event. */
+  parts?: { name: string; most: number };
 }
 
 const kinds: Readonly<Record<string, Kind>> = {
@@ -21,14 +21,14 @@ const kinds: Readonly<Record<string, Kind>> = {
     id: 'subscription',
     most: 100,
     remove: 'session.unsubscribe',
-    parts: 'events',
+    parts: { name: 'events', most: 1000 },
   },
   'network.addIntercept': {
     what: 'intercepts',
     id: 'intercept',
     most: 100,
     remove: 'network.removeIntercept',
-    parts: 'urlPatterns',
+    parts: { name: 'urlPatterns', most: 100 },
   },
   'network.addDataCollector': {
     what: 'data collectors',
@@ -51,8 +51,7 @@ const kinds: Readonly<Record<string, Kind>> = {
 };
 const removals = new Map(Object.values(kinds).map((kind) => [kind.remove, kind]));
 
-/** Of all subscriptions or intercepts of a client. */
-const MOST_PARTS = 1000;
+const NO_PARTS = { name: '', most: 0 };
 /** Of the texts of all kinds: a client may add some large scripts. */
 const MOST_TEXT = 16 * 1024 * 1024;
 
@@ -91,8 +90,9 @@ export class Holdings {
     const same = all.filter((other) => other.kind === kind);
     const of = `of this connection, which is the most. Remove some with ${kind.remove} first.`;
     if (same.length >= kind.most) return `There are ${kind.most} ${kind.what} ${of}`;
-    if ([...same, holding].reduce((sum, { parts }) => sum + count(parts), 0) > MOST_PARTS)
-      return `There are more than ${MOST_PARTS} ${kind.parts} in the ${kind.what} ${of}`;
+    const { name, most } = kind.parts ?? NO_PARTS;
+    if ([...same, holding].reduce((sum, { parts }) => sum + count(parts), 0) > most)
+      return `There are more than ${most} ${name} in the ${kind.what} ${of}`;
     if ([...all, holding].reduce((sum, { text }) => sum + text, 0) > MOST_TEXT)
       return `There are more than ${MOST_TEXT} characters in the ${kind.what} and others ${of}`;
     this.#added.set(id, holding);
@@ -128,9 +128,10 @@ export class Holdings {
 }
 
 function holdingOf(kind: Kind, { method, params, 'goog:channel': channel }: ClientCommand): Holding {
-  const list = kind.parts === undefined ? [] : params[kind.parts];
+  const { name, most } = kind.parts ?? NO_PARTS;
+  const list = kind.parts && params[name];
   const parts = Array.isArray(list) ? list : [];
-  const isLong = method !== 'session.subscribe' || parts.length > MOST_PARTS;
+  const isLong = method !== 'session.subscribe' || parts.length > most;
   return {
     kind,
     text: textIn(params),

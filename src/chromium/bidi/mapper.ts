@@ -9,8 +9,11 @@ import type { Log } from '../../lib/log.ts';
 import { integer, object, optional, record, text, type Checked } from '../../lib/shape.ts';
 import { LARGE, MOST_PARSED, readMessage } from '../cdp/large-messages.ts';
 import { ANSWER, answerId, byteLength, eventIn } from '../cdp/message.ts';
+import { replaceOddIds, withFewHeaders } from './bounds.ts';
 import { MapperCdpError, MapperCloseError } from './fault.ts';
 import { Holdings, type ClientCommand } from './holdings.ts';
+import './input-bounds.ts';
+import './intercepts.ts';
 import { isLogEvent, withNotes } from './log-entries.ts';
 import { parseParams } from './params.ts';
 import { OTHER_ERROR, PendingCommands, type CdpAnswer } from './pending-commands.ts';
@@ -30,8 +33,8 @@ export interface Mapper {
 }
 
 interface MapperPorts {
-  /** `data` are the bytes of `result.data`, if it is a large text in base64. */
-  toClient(message: object, data: Buffer | undefined): void;
+  /** The message may have a `LargeText`. */
+  toClient(message: object): void;
   toBrowser(message: Buffer): void;
   log: Log;
 }
@@ -84,15 +87,12 @@ export function openMapper({ toClient, toBrowser, log }: MapperPorts): Mapper {
   let server: BidiServer | undefined;
   /** The method of the event that the mapper handles. */
   let dispatching: string | undefined;
-  /** The last large text in base64. The mapper passes it on at once and as it is. */
-  let picture: { text: unknown; data: Buffer } | undefined;
   let closed = false;
 
   function deliver(message: object): void {
     const { id, result } = message as { id?: unknown; result?: unknown };
     if (typeof id === 'number') holdings.answered(id, record(result) ? result : undefined);
-    const isPicture = picture && record(result) && Object.keys(result).length === 1 && result['data'] === picture.text;
-    toClient(message, isPicture ? picture?.data : undefined);
+    toClient(message);
   }
 
   function send(client: CdpSession, method: string, params: object = {}): Promise<never> {
@@ -118,14 +118,12 @@ export function openMapper({ toClient, toBrowser, log }: MapperPorts): Mapper {
     });
   }
 
-  function note({ result }: CdpAnswer, data: Buffer | undefined): void {
+  function note({ result }: CdpAnswer): void {
     if (typeof result?.['defaultBrowserContextId'] === 'string') defaultContext = result['defaultBrowserContextId'];
-    if (!data) return;
-    picture = { text: result?.['data'], data };
-    setImmediate(() => (picture = undefined));
   }
 
   function dispatch(method: string, params: Record<string, unknown>, sessionId: string | undefined): void {
+    if (method === 'Network.responseReceived') params = withFewHeaders(params);
     if (method === 'Target.attachedToTarget') {
       if (!isAttachment(params) || sessions.size >= MOST_SESSIONS) return;
       const { sessionId, targetInfo } = params;
@@ -187,10 +185,11 @@ export function openMapper({ toClient, toBrowser, log }: MapperPorts): Mapper {
     fromClient(command) {
       const params = parseParams(command.method, command.params);
       if (params instanceof Misfit)
-        return toClient(refusal(command, 'invalid argument', params.message(command.method)), undefined);
+        return toClient(refusal(command, 'invalid argument', params.message(command.method)));
+      replaceOddIds(params);
       const reason = holdings.refusal({ ...command, params });
       if (reason === undefined) transport.receive({ ...command, params });
-      else toClient(refusal(command, 'unknown error', reason), undefined);
+      else toClient(refusal(command, 'unknown error', reason));
     },
 
     fromBrowser(pieces) {

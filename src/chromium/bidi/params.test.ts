@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { BidiParser } from 'chromium-bidi/out/Default/gen/src/bidiTab/BidiParser.js';
 import { expect, test } from 'vitest';
+import { replaceOddIds, withFewHeaders } from './bounds.ts';
 import { parseParams } from './params.ts';
 import { Misfit } from './schema.ts';
 
@@ -367,4 +368,55 @@ test('the values of a script are bounded, and the lists among them', () => {
   expect(parseParams('script.callFunction', many(1000, list))).toEqual(many(1000, list));
   for (const params of [many(10_001, text), many(1001, list)])
     expect(parseParams('script.callFunction', params)).toMatchObject({ reason: expect.stringContaining('at most') });
+});
+
+test('what the mapper handles in more than linear time is bounded', () => {
+  const list = (count: number, item: unknown) => Array.from({ length: count }, () => item);
+  const down = (value: string) => keys({ type: 'keyDown', value });
+  const host = (name: string) => ({ context, url: `http:${'\\'}${'\t'}/${'/'}${name}?x=${'y'.repeat(2000)}` });
+  const patterns = (...urlPatterns: unknown[]) => ({ phases: ['beforeRequestSent'], urlPatterns });
+  const sources = (count: number) => ({ context, actions: list(count, { type: 'none', id: 'n', actions: [] }) });
+  const nodes = (count: number) => ({
+    context,
+    locator: { type: 'css', value: 'a' },
+    startNodes: list(count, { sharedId: 's' }),
+  });
+  const headers = (count: number) => ({ request: 'r', headers: list(count, { name: 'a', value: text }) });
+  const bounds: [method: string, make: (size: number) => Record<string, unknown>, most: number][] = [
+    ['input.performActions', (size) => down('a'.repeat(size)), 64],
+    ['input.performActions', sources, 100],
+    ['browsingContext.navigate', (size) => host('a'.repeat(size)), 253],
+    ['network.addIntercept', (size) => patterns({ type: 'string', pattern: `ws://${'\u6f22'.repeat(size)}` }), 253],
+    ['network.addIntercept', (size) => patterns({ type: 'pattern', hostname: 'a'.repeat(size) }), 253],
+    ['network.continueRequest', (size) => ({ request: 'r', url: `https://${'a'.repeat(size)}` }), 253],
+    ['network.continueRequest', headers, 1000],
+    ['browsingContext.locateNodes', nodes, 1000],
+    ['script.disown', (size) => ({ target, handles: list(size, 'h') }), 1000],
+  ];
+  for (const [method, make, most] of bounds) {
+    expect(parseParams(method, make(most)), method).not.toBeInstanceOf(Misfit);
+    const misfit = parseParams(method, make(most + 1));
+    expect(misfit, method).toBeInstanceOf(Misfit);
+    expect((misfit as Misfit).message(method)).toContain(`at most ${most} `);
+  }
+  const data = { context, url: `data:text/plain,${'x'.repeat(100_000)}` };
+  expect(parseParams('browsingContext.navigate', data)).toEqual(data);
+});
+
+test('ids that no node has are replaced', () => {
+  const ids = (...all: string[]) => call(...all.map((sharedId) => ({ sharedId })));
+  const known = ['f.A1.d.B2.e.3', 'B2_element_3'];
+  const params = ids(...known, 'f.'.repeat(5000), '_element_'.repeat(5000), 'f.a.d.b.e.x');
+  replaceOddIds(params);
+  expect(params).toEqual(ids(...known, 'none', 'none', 'none'));
+});
+
+test('a response has at most so many headers', () => {
+  const event = (count: number) => ({
+    requestId: 'r',
+    response: { status: 401, headers: Object.fromEntries(Array.from({ length: count }, (_, at) => [`h${at}`, ''])) },
+  });
+  expect(withFewHeaders(event(1000))).toEqual(event(1000));
+  expect(withFewHeaders(event(20_000))).toEqual(event(1000));
+  expect(withFewHeaders({ requestId: 'r' })).toEqual({ requestId: 'r' });
 });

@@ -4,6 +4,7 @@ import { PermissionsCommandSchema } from 'chromium-bidi/out/Default/gen/src/prot
 import { UserAgentClientHintsCommandSchema } from 'chromium-bidi/out/Default/gen/src/protocol-parser/generated/webdriver-bidi-ua-client-hints.js';
 import { CommandDataSchema } from 'chromium-bidi/out/Default/gen/src/protocol-parser/generated/webdriver-bidi.js';
 import { anyText, object, optional, record, type Check } from '../../lib/shape.ts';
+import { excessOf } from './bounds.ts';
 import { definitionOf, Misfit, parserOf, type Parser, type Schema } from './schema.ts';
 
 type Params = Record<string, unknown>;
@@ -38,10 +39,6 @@ const own = new Map<string, Check<object>>([
   ['goog:cdp.sendCommand', object({ method: anyText, params: optional(record), session: optional(anyText) })],
 ]);
 
-/** The mapper takes some microseconds for each value of a script, and sends a CDP command for each list or object among them. */
-const MOST_VALUES = 10_000;
-const MOST_LISTS = 1000;
-
 /** A limit of this service, not of the standard. */
 class TooMany extends Misfit {
   override message(): string {
@@ -62,30 +59,10 @@ export function parseParams(method: string, params: Params): Params | Misfit {
   const byId = method === 'session.unsubscribe' && params['subscriptions'] !== undefined;
   const parsed = parse(byId ? { subscriptions: params['subscriptions'] } : params, 0);
   if (parsed instanceof Misfit) return parsed;
-  if (method === 'script.callFunction' && hasTooMany(parsed))
-    return new TooMany(
-      `script.callFunction takes at most ${MOST_VALUES} values, and ${MOST_LISTS} lists and objects among them. Send fewer, or one string of JSON.`,
-    );
+  const excess = excessOf(method, parsed as Params);
+  if (excess !== undefined) return new TooMany(excess);
   // These have members of the mapper's own, which are not in the schemas.
   if (method === 'browser.createUserContext') return params;
   if (method === 'permissions.setPermission') return { ...params, ...(parsed as Params) };
   return parsed as Params;
-}
-
-/** Whether the values of a script are too many for the mapper. */
-function hasTooMany(params: unknown): boolean {
-  let values = 0;
-  let lists = 0;
-  const left = [params];
-  while (left.length > 0) {
-    const next = left.pop();
-    if (Array.isArray(next)) for (const item of next) left.push(item);
-    else if (record(next)) {
-      values += 1;
-      if (Array.isArray(next['value'])) lists += 1;
-      if (values > MOST_VALUES || lists > MOST_LISTS) return true;
-      for (const name in next) left.push(next[name]);
-    }
-  }
-  return false;
 }

@@ -1,6 +1,7 @@
 import { readMessage, LARGE, MOST_PARSED } from '../cdp/large-messages.ts';
 import { byteLength } from '../cdp/message.ts';
 import { MapperCdpError, MapperCloseError } from './fault.ts';
+import { LargeText } from './large-text.ts';
 import { noted } from './log-entries.ts';
 
 /** Of the answers about arguments of log entries, while one of them is missing. */
@@ -48,12 +49,12 @@ export class PendingCommands {
     return id;
   }
 
-  /** Takes an answer. `use` gets it first, with the bytes of its data if that is a large text in base64. */
+  /** Takes an answer. `use` gets it first. */
   answer(
     id: number,
     pieces: readonly Buffer[],
     is: (message: unknown) => message is CdpAnswer,
-    use: (answer: CdpAnswer, data: Buffer | undefined) => void,
+    use: (answer: CdpAnswer) => void,
   ): void {
     const command = this.#waiting.get(id);
     if (!command) return;
@@ -68,7 +69,8 @@ export class PendingCommands {
       const message = `The answer of ${bytes} bytes to ${command.method} cannot be translated to BiDi.`;
       return this.#settle(id, { error: { code: OTHER_ERROR, message } });
     }
-    use(message, data);
+    if (data && message.result) message.result['data'] = new LargeText(data);
+    use(message);
     this.#settle(id, message);
   }
 

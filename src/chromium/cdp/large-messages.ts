@@ -34,8 +34,8 @@ const BACKSLASH = 0x5c;
 
 interface Read {
   message: Record<string, unknown>;
-  /** The bytes of `result.data`, if it is a large text in base64. */
-  data?: Buffer;
+  /** The bytes of `result.data`, if it is a large text in base64: then it is empty in the message. */
+  data?: readonly Buffer[];
 }
 
 /**
@@ -49,25 +49,32 @@ export function readMessage(
 ): Read | undefined {
   const length = byteLength(pieces);
   if (length > MOST_DATA) return undefined;
-  if (length > LARGE && asked !== undefined && DATA_METHODS.has(asked)) return readPicture(whole(pieces));
+  if (length > LARGE && asked !== undefined && DATA_METHODS.has(asked)) return readPicture(pieces);
   const isCut = asked === undefined ? eventIn(pieces[0]!) !== PICTURE : LIST_METHODS.has(asked);
   const bytes = length > cutAbove && isCut ? shortened(pieces) : pieces;
   const message = bytes && parsed(bytes);
   return message && { message };
 }
 
-/** A picture is not parsed: that would take a tenth of a second for tens of megabytes. */
-function readPicture(bytes: Buffer): Read | undefined {
-  if (bytes.toString('latin1', 0, ANSWER.length) !== ANSWER) return undefined;
-  const from = answerId(bytes).end + DATA.length;
-  if (bytes.toString('latin1', from - DATA.length, from) !== DATA) return undefined;
-  const to = bytes.indexOf(QUOTE, from);
-  if (to === -1 || bytes.length - to > MOST_AFTER) return undefined;
-  const data = bytes.subarray(from, to);
-  const message = data.includes(BACKSLASH) ? undefined : parsed([bytes.subarray(0, from), bytes.subarray(to)]);
-  if (!message || !record(message['result'])) return undefined;
-  message['result']['data'] = data.toString('latin1');
-  return { message, data };
+/** A picture is neither parsed nor copied: that would take a tenth of a second for tens of megabytes. */
+function readPicture(pieces: readonly Buffer[]): Read | undefined {
+  const head = pieces[0]!;
+  if (head.toString('latin1', 0, ANSWER.length) !== ANSWER) return undefined;
+  const from = answerId(head).end + DATA.length;
+  if (head.toString('latin1', from - DATA.length, from) !== DATA) return undefined;
+  const data: Buffer[] = [];
+  const rest = [head.subarray(from), ...pieces.slice(1)];
+  for (let piece = rest.shift(); piece; piece = rest.shift()) {
+    const to = piece.indexOf(QUOTE);
+    const part = to === -1 ? piece : piece.subarray(0, to);
+    if (part.includes(BACKSLASH)) return undefined;
+    data.push(part);
+    if (to === -1) continue;
+    const after = [piece.subarray(to), ...rest];
+    const message = byteLength(after) > MOST_AFTER ? undefined : parsed([head.subarray(0, from), ...after]);
+    return message && record(message['result']) ? { message, data } : undefined;
+  }
+  return undefined;
 }
 
 function shortened(pieces: readonly Buffer[]): readonly Buffer[] | undefined {

@@ -117,6 +117,7 @@ export function localClient(attach: (sink: Sink) => Client, answerMs = ANSWER_MS
     const command = id === undefined ? undefined : waiting.get(id);
     if (id !== undefined && !command) return;
     const read = readMessage(pieces, command?.method);
+    if (read?.data && record(read.message['result'])) read.message['result']['data'] = textOf(read.data);
     if (read) return take(read.message);
     if (id === undefined || !command) return;
     settled(id, command);
@@ -245,6 +246,8 @@ async function withBase64(message: string, bytes: Buffer): Promise<Buffer> {
   tail.copy(whole, size);
   return whole;
 }
+
+const textOf = (base64: readonly Buffer[]) => Buffer.concat(base64).toString('latin1');
 
 function misshapen(method: string): CdpError {
   return new CdpError(`${method}: the browser answered with something else.`);
