@@ -15,7 +15,8 @@ export function pipeInTurns(from: Readable, to: Writable, owner: unknown, isComp
     if (!isComplete() || loopPace.isOver()) await nextTurn(owner);
     waits = false;
     if (to.destroyed) return;
-    const piece = from.read() as Buffer | null;
+    // Without a size, Node 26 reads one chunk.
+    const piece = from.read(from.readableLength || undefined) as Buffer | null;
     if (piece !== null) to.write(piece);
     if (isComplete()) to.end(); // there is no event `end` after the client has disconnected
   }
