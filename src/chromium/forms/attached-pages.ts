@@ -1,6 +1,6 @@
 import { Overdue, within } from '../../lib/deadline.ts';
 import { record, type Check } from '../../lib/shape.ts';
-import { storable } from '../../lib/text.ts';
+import { beginningOf, storable } from '../../lib/text.ts';
 import type { LocalClient } from '../cdp/local-client.ts';
 import { passedOn, type Answered, type Method, type Params, type ReadOf } from '../cdp/protocol.ts';
 import { isAttachedTo } from '../cdp/shapes.ts';
@@ -45,6 +45,12 @@ const MOST_DIALOGS = 5;
 const MOST_DIALOG_TEXT = 300;
 /** A new page that does not answer this soon is not waited for. */
 const EQUIP_MS = 3000;
+
+/** Copies: an address of 2 MB would be kept for each page. */
+const shownOf = ({ url, title }: { url: string; title: string }) => ({
+  url: beginningOf(url, 2000),
+  title: beginningOf(title, 300),
+});
 
 const autoAttach = (type: 'page' | 'iframe') => ({
   autoAttach: true,
@@ -95,8 +101,7 @@ export function attachedPages(client: LocalClient): AttachedPages {
       pageId: targetId,
       sessionId,
       openerId,
-      url,
-      title,
+      ...shownOf({ url, title }),
       sessions: new Map(),
       traffic: pageTraffic(targetId),
       dialogs: [],
@@ -123,7 +128,7 @@ export function attachedPages(client: LocalClient): AttachedPages {
 
   client.on('Target.targetInfoChanged', isTargetChanged, ({ targetInfo: { targetId, url, title } }) => {
     const page = pages.get(targetId);
-    if (page) Object.assign(page, { url, title });
+    if (page) Object.assign(page, shownOf({ url, title }));
   });
 
   // With Page enabled a dialog waits for an answer, and a page that waits can be neither read nor closed.
@@ -131,7 +136,7 @@ export function attachedPages(client: LocalClient): AttachedPages {
     const page = bySession.get(sessionId ?? '');
     if (!page) return;
     if (type !== 'beforeunload')
-      page.dialogs = [...page.dialogs, storable(message.slice(0, MOST_DIALOG_TEXT))].slice(-MOST_DIALOGS);
+      page.dialogs = [...page.dialogs, storable(beginningOf(message, MOST_DIALOG_TEXT))].slice(-MOST_DIALOGS);
     void order(sessionId!, 'Page.handleJavaScriptDialog', { accept: type !== 'prompt' });
   });
 

@@ -1,3 +1,4 @@
+import { beginningOf } from '../../lib/text.ts';
 import type { LocalClient } from '../cdp/local-client.ts';
 import { isAllowed, mustAllow } from './allowed.ts';
 import type { AttachedPage, AttachedPages } from './attached-pages.ts';
@@ -49,9 +50,9 @@ export function basicAuth(client: LocalClient, pages: AttachedPages) {
         refused.set(page, tried.add(origin));
         return give({ response: 'ProvideCredentials', username: answer.username, password: answer.password });
       }
-      const named = realm === '' ? {} : { realm: realm.slice(0, 200) };
+      const named = realm === '' ? {} : { realm: beginningOf(realm, 200) };
       const isRefused = refused.get(page)?.has(origin) ?? false;
-      challenges.set(page, { origin: origin.slice(0, 300), ...named, refused: isRefused });
+      challenges.set(page, { origin: beginningOf(origin, 300), ...named, refused: isRefused });
     }
     return give({ response: 'CancelAuth' });
   });

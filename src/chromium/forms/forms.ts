@@ -94,8 +94,8 @@ export function openForms(mux: Mux, patience: Patience = usual): Forms {
       await ready();
       return pages.all().map(({ pageId, url, title, openerId }) => ({
         pageId,
-        url: url.slice(0, 2000),
-        title: title.slice(0, 300),
+        url,
+        title,
         ...(openerId !== undefined && { opener: openerId }),
       }));
     },

@@ -1,4 +1,5 @@
 import { expect, test, vi } from 'vitest';
+import { heapUsed } from '../../../test/support/heap.ts';
 import { pageTraffic } from './traffic.ts';
 
 const main = 'frame';
@@ -29,6 +30,15 @@ test('an act waits for the requests that came after it, and for what a person wo
   traffic.over('login');
   traffic.over('after');
   expect([traffic.waiting, traffic.posting]).toEqual([0, 0]);
+});
+
+test('requests in flight keep the beginnings of their addresses only', () => {
+  const traffic = pageTraffic(main);
+  const before = heapUsed();
+  for (let at = 0; at < 2000; at++)
+    traffic.sent(request(`${at}`, { url: `http://site/${at}/${'x'.repeat(20_000)}?y` }));
+  expect(heapUsed() - before).toBeLessThan(10 * 2 ** 20); // 40 MB with the whole addresses
+  expect(traffic.waiting).toBe(2000);
 });
 
 test('a poll is known again by its address, a request that sends something is none', () => {

@@ -1,3 +1,5 @@
+import { beginningOf } from '../../lib/text.ts';
+
 /** The requests of one page that an act may be waiting for, and its navigations. */
 export interface Traffic {
   /** An act or a navigation begins: requests in flight now do not belong to it. */
@@ -52,6 +54,7 @@ interface InFlight {
 
 /** What a page waits for before it shows the outcome of an act. Pictures, fonts, beacons and sockets are not part of that. */
 const awaited = new Set(['Document', 'XHR', 'Fetch', 'Script', 'Stylesheet']);
+/** With their addresses they take 3 MiB at most. */
 const MOST_REQUESTS = 2000;
 const MOST_STATUSES = 50;
 const MOST_BACKGROUND = 200;
@@ -112,7 +115,7 @@ export function pageTraffic(mainFrameId: string): Traffic {
       if (type === undefined || !awaited.has(type) || !/^https?:/.test(url)) return;
       if (inFlight.size >= MOST_REQUESTS && !inFlight.has(requestId)) return;
       const main = type === 'Document' && requestId === loaderId && frameId === mainFrameId;
-      const key = type === 'Document' ? '' : url.split(/[?#]/, 1)[0]!.slice(0, 300);
+      const key = type === 'Document' ? '' : beginningOf(url, 300).split(/[?#]/, 1)[0]!;
       const request = { sessionId, key, marked: marks, main, posts: method !== 'GET' };
       const before = inFlight.get(requestId); // it was redirected
       if (before) count(before, -1);
