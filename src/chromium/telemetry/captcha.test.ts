@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { captchaEvents } from './captcha.ts';
+import { captchaEvents, widgetAt } from './captcha.ts';
 import type { Target, NewEvent } from './target.ts';
 import type { Watch } from './watch.ts';
 
@@ -45,6 +45,11 @@ const result = (kind: string, status: string, more = {}) => ({
   website_host: 'shop.test',
   website_path: '/login',
   ...more,
+});
+
+test('of a long address only the beginning is looked at', () => {
+  expect(widgetAt(`https://newassets.hcaptcha.com/captcha/${'x'.repeat(10_000)}`)).toMatchObject({ kind: 'hcaptcha' });
+  expect(widgetAt(`https://newassets.hcaptcha.com/${'x'.repeat(10_000)}/captcha/`)).toBeUndefined();
 });
 
 describe.each(Object.keys(addresses) as Kind[])('a %s widget', (kind) => {

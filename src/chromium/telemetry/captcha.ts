@@ -31,6 +31,8 @@ const PATIENCE_MS = 120_000;
 /** How long a widget that is not touched is looked at. */
 const UNTOUCHED_MS = 30 * 60_000;
 const MOST_WIDGETS = 50;
+/** Characters of an address that are looked at. Those of widgets have 2000. An address of 1 MB takes several milliseconds. */
+const LONGEST_ADDRESS = 8192;
 
 const isSeen = object({ result: object({ value: isCaptchaLook }) });
 const isContext = object({ executionContextId: (value): value is number => typeof value === 'number' });
@@ -49,7 +51,7 @@ function lookFor(kind: CaptchaKind): string {
 export function widgetAt(url: string): { kind: CaptchaKind; begins: boolean } | undefined {
   let address: URL;
   try {
-    address = new URL(url);
+    address = new URL(url.slice(0, LONGEST_ADDRESS));
   } catch {
     return undefined;
   }
@@ -200,7 +202,7 @@ export function captchaEvents(
 
 function placeOf(url: string): { host: string; path: string } {
   try {
-    const { hostname, pathname } = new URL(url);
+    const { hostname, pathname } = new URL(url.slice(0, LONGEST_ADDRESS));
     return { host: cutText(hostname, 256), path: cutText(cleanUrl(pathname), 1024) };
   } catch {
     return { host: '', path: '' };
