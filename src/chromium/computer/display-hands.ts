@@ -1,6 +1,7 @@
 import type net from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { memory, type Group } from '../../lib/byte-budget.ts';
+import { turns } from '../../lib/turns.ts';
 import type { Clipboard } from '../pages/clipboard.ts';
 import { isTypeable } from '../display/characters.ts';
 import { connectDisplay, type DisplayClient } from './display-client.ts';
@@ -92,10 +93,12 @@ export function displayHands(connect: () => net.Socket, clipboard: Clipboard, gr
     },
 
     async write(text) {
+      const turn = turns();
       let untyped = '';
       for (const character of text) {
         if (!isTypeable(character)) {
           untyped += character;
+          await turn();
           continue;
         }
         if (untyped !== '') await paste(untyped);

@@ -36,3 +36,17 @@ test('a refused request is not repeated', async () => {
   await vi.advanceTimersByTimeAsync(20_000);
   expect(ask).toHaveBeenCalledOnce();
 });
+
+test('a long text without keys is put in at once, and other work has turns before that', async () => {
+  vi.useRealTimers();
+  const { ask, write } = hands(Promise.resolve({}));
+  let turns = 0;
+  const count = () => {
+    turns++;
+    if (ask.mock.calls.length === 0) setImmediate(count);
+  };
+  setImmediate(count);
+  await write('ж'.repeat(400_000));
+  expect(ask).toHaveBeenCalledOnce();
+  expect(turns).toBeGreaterThan(1);
+});

@@ -1,5 +1,6 @@
 import { within } from '../../lib/deadline.ts';
 import { anyText, object, record, type Check } from '../../lib/shape.ts';
+import { turns } from '../../lib/turns.ts';
 import type { ActivePage } from '../pages/active-page.ts';
 import { passedOn, type Answered, type Method, type Params, type ReadOf } from '../cdp/protocol.ts';
 import { isLayout } from '../cdp/shapes.ts';
@@ -143,6 +144,7 @@ export function pageHands(active: ActivePage): Hands {
 
     async write(text) {
       const sessionId = await session();
+      const turn = turns();
       let untyped = '';
       const insert = async () => {
         if (untyped !== '') await send('Input.insertText', { text: untyped }, sessionId);
@@ -151,6 +153,7 @@ export function pageHands(active: ActivePage): Hands {
       for (const character of text) {
         if (!isAmerican(character)) {
           untyped += character;
+          await turn();
           continue;
         }
         await insert();
