@@ -84,8 +84,23 @@ interface CheckEntry {
   errorMessage: string | null;
 }
 
+/** Of the timeline of a connection. A check every five minutes adds 100,000 a year. */
+const mostEntries = 1000;
+
 /** A text that may have parts of a page. */
 const stored = (text: string | undefined) => (text === undefined ? null : storable(text));
+
+/** Deletes what is older than the newest entries of a connection, except for its newest login. Rows that another query deletes are left to it. */
+const forgetOldest = (db: Db, connectionId: string) =>
+  db.rows(sql`delete from auth_runs where id in (
+    select id from auth_runs
+    where id in (
+        select id from auth_runs where connection_id = ${connectionId} order by started_at desc, id desc offset ${mostEntries})
+      and status <> 'IN_PROGRESS'
+      and id is distinct from (
+        select id from auth_runs where connection_id = ${connectionId} and kind <> 'health_check'
+        order by started_at desc, id desc limit 1)
+    for update skip locked)`);
 
 /** Every query on `auth_runs` and `auth_inputs`. */
 export function runStore(db: Db) {
@@ -108,6 +123,7 @@ export function runStore(db: Db) {
           await tx.rows(
             sql`update auth_runs set explained = null where connection_id = ${flow.connectionId} and explained is not null`,
           );
+          await forgetOldest(tx, flow.connectionId);
           await runStore(tx).tell(flow.connectionId, flow.id, 'state');
           return row;
         });
@@ -222,6 +238,7 @@ export function runStore(db: Db) {
         select ${entry.id}, id, ${entry.profileId}, 'health_check', ${entry.status}, ${entry.previousStatus}, ${entry.nodeId},
           ${entry.sessionId}, ${entry.startedAt}, now(), ${entry.errorCode}, ${entry.errorMessage}
         from auth_connections where id = ${entry.connectionId}`);
+      await forgetOldest(db, entry.connectionId);
     },
 
     timeline(connectionId: string, { limit, offset, type }: TimelineList): Promise<RunRow[]> {

@@ -326,6 +326,21 @@ test('checks that wait leave room for those of another project', async () => {
   await looking;
 });
 
+test('the timeline of a connection has a thousand entries at most, and its newest login stays', async () => {
+  const id = await loggedIn();
+  await store.db
+    .rows(sql`insert into auth_runs (id, connection_id, profile_id, kind, status, node_id, started_at, ended_at)
+    select 'run_' || n, ${id}, 'p', case when n <= 2 then 'login' else 'health_check' end, 'SUCCESS', 'node_a',
+      now() - interval '2 days' + n * interval '1 second', now()
+    from generate_series(1, 1100) n`);
+  await room.schedule.look();
+  const kept = await store.db.rows<{ id: string }>(
+    sql`select id from auth_runs where connection_id = ${id} order by started_at`,
+  );
+  expect(kept).toHaveLength(1001);
+  expect(kept.slice(0, 2).map((one) => one.id)).toEqual(['run_2', 'run_102']);
+});
+
 test('what a lost node checked is due at once, and its logins have failed', async () => {
   const id = await loggedIn();
   room.edge.health = async () => 'needs_auth';
