@@ -14,10 +14,8 @@ import { connectionStore, type ConnectionRow, type Learned } from './store.ts';
 /** A login that does not stop when its signal fires is abandoned after this time. Its browser ends all the same. */
 const stopMs = 10_000;
 const mostNotes = 20;
-/** A look at a page that is larger than this is kept without the page. */
-const mostNoteBytes = 200_000;
-/** All records of a login together. The oldest are kept without their pages then. */
-const mostNotesBytes = 1_000_000;
+/** All records of a login together, in characters of JSON. Older ones are kept without their pages, and the oldest are left out. */
+const mostNotesCharacters = 64 * 1024;
 
 /** A login that has its browser. */
 interface Driven {
@@ -55,7 +53,7 @@ export function loginDriving({ db, inputs, keeping, runFlow, nextCheckAt, metric
     const facts = { connection: connection.id, flow: run.id, session: browser.sessionId };
     const began = performance.now();
     log.info({ ...facts, kind }, 'login.started');
-    const notes: Explained[] = [];
+    const notes: Note[] = [];
     const keepNotes = latest(
       (kept: Explained[]) => runs.explain(run.id, kept),
       (error) => log.warn({ ...facts, error: error.message }, 'login.not_explained'),
@@ -95,7 +93,7 @@ export function loginDriving({ db, inputs, keeping, runFlow, nextCheckAt, metric
           return submitted;
         },
         record(note) {
-          notes.push(bounded(note));
+          notes.push(noteOf(note));
           if (notes.length > mostNotes) notes.shift();
           keepNotes(boundedTogether(notes));
         },
@@ -181,23 +179,28 @@ const over = (run: RunRow, { status, errorCode }: FlowEnd): EndedRun => ({
   error_code: errorCode ?? null,
 });
 
-const bounded = (note: Explained): Explained => (sizeOf(note) > mostNoteBytes ? { ...note, page: undefined } : note);
-
-const sizes = new WeakMap<Explained, number>();
-/** Worked out once: a record is as large as a page. */
-function sizeOf(note: Explained): number {
-  const size = sizes.get(note) ?? JSON.stringify(note).length;
-  sizes.set(note, size);
-  return size;
+/** A record with and without its page, and the characters of both. They are counted once: a record is as large as a page. */
+interface Note {
+  whole: Sized;
+  bare: Sized;
+}
+interface Sized {
+  note: Explained;
+  characters: number;
 }
 
-/** The newest records with their pages, and the older ones without as soon as there are too many characters. */
-function boundedTogether(notes: readonly Explained[]): Explained[] {
-  let room = mostNotesBytes;
-  return notes
-    .toReversed()
-    .map((note) => ((room -= sizeOf(note)) < 0 ? { ...note, page: undefined } : note))
-    .toReversed();
+const sized = (note: Explained): Sized => ({ note, characters: JSON.stringify(note).length });
+const noteOf = (note: Explained): Note => ({ whole: sized(note), bare: sized({ ...note, page: undefined }) });
+
+function boundedTogether(notes: readonly Note[]): Explained[] {
+  let room = mostNotesCharacters;
+  const kept: Explained[] = [];
+  for (const { whole, bare } of notes.toReversed()) {
+    const { note, characters } = whole.characters <= room ? whole : bare;
+    if ((room -= characters) < 0) break;
+    kept.unshift(note);
+  }
+  return kept;
 }
 
 /** The outcome of a flow. A flow that ignores the signal to stop counts as canceled. */
