@@ -11,7 +11,7 @@ const LoginUrl = Type.Unsafe<string>({
   ...Uri,
   description: 'The login page; when left out, the service looks for it.',
 });
-const Domains = Type.Array(Text(2048, { minLength: 1 }), {
+const Domains = Type.Array(Text(512, { minLength: 1 }), {
   maxItems: 100,
   description:
     'Further sites that a login may lead through, each with the names below it (`www.shop.example`: not with those below `shop.example`). A host of an identity provider with many customers (`acme.okta.com`) stands for itself. With `http://` before it, values are typed there without https too.',
@@ -469,7 +469,7 @@ export const Explanation = named(
         },
         free,
       ),
-      { description: 'The last 20 at most, oldest first.' },
+      { description: 'The last 20 at most, oldest first. Together they have 65,536 characters at most.' },
     ),
   }),
 );

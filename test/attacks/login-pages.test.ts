@@ -18,11 +18,6 @@ const decomposed = Array.from(
   (_, at) =>
     `<label>Server ${at} <select name=s${at} required><option value=""></option>${Array.from({ length: 90 }, (_, value) => `<option>${'\uFDFA'.repeat(65)}${value}</option>`).join('')}</select></label>`,
 );
-const boxes = '<input maxlength=1 class="code-input" style="width: 20px">'.repeat(300);
-const radios = Array.from(
-  { length: 300 },
-  (_, at) => `<label><input type=radio name=r value=${at}> ${'\uFDFA'.repeat(100)}${at}</label>`,
-);
 const names = Array.from(
   { length: 59 },
   (_, at) => `<label>User ${at} <input name=u${at} autocomplete=username></label>`,
@@ -37,8 +32,6 @@ const manyNames = { values: Object.fromEntries(Array.from({ length: 98_000 }, (_
 const handlers: Record<string, string> = {
   '/options': `<title>Log in</title><form>${selects.join('')}<input type=password><button>Log in</button></form>`,
   '/decomposed': `<meta charset=utf-8><title>Log in</title><form>${decomposed.join('')}<input type=password><button>Log in</button></form>`,
-  '/boxes': `<meta charset=utf-8><title>Log in</title><form>${boxes}<button>Log in</button></form>`,
-  '/radios': `<meta charset=utf-8><title>Log in</title><form>${radios.join('')}<input type=password><button>Log in</button></form>`,
   '/login': '<title>Log in</title><form><input name=user><input type=password><button>Log in</button></form>',
   '/names': `<title>Log in</title><form method=post action=/home>${names.join('')}
     <label>Password <input type=password name=p></label><button>Log in</button></form>`,
@@ -89,13 +82,9 @@ test('options of a page that nearly have the secrets of a credential do not stop
   expect(await service.longestStop(() => lookedAt('options', { name: 'many' }))).toBeLessThan(mostStopMs);
 }, 240_000);
 
-test.each(['decomposed', 'boxes', 'radios'])(
-  'a login page with many controls (/%s) does not stop the service',
-  async (page) => {
-    expect(await service.longestStop(() => lookedAt(page, { name: 'many' }))).toBeLessThan(mostStopMs);
-  },
-  240_000,
-);
+test('options of a page that become many times as long without accents do not stop the service', async () => {
+  expect(await service.longestStop(() => lookedAt('decomposed', { name: 'many' }))).toBeLessThan(mostStopMs);
+}, 240_000);
 
 describe('an item of a credential store', () => {
   beforeAll(async () => {
