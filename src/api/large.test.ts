@@ -6,7 +6,11 @@ import { countedBody, refuseHeavy } from './large.ts';
 
 const limit = 1024 * 1024;
 const asked = (type: string) =>
-  ({ headers: { 'content-type': type }, raw: { complete: false }, routeOptions: { config: {}, bodyLimit: limit } }) as unknown as FastifyRequest;
+  ({
+    headers: { 'content-type': type },
+    raw: { complete: false },
+    routeOptions: { config: {}, bodyLimit: limit },
+  }) as unknown as FastifyRequest;
 const reply = () => ({ raw: new EventEmitter() }) as unknown as FastifyReply;
 /** Reads as Fastify does: it stops to listen when the body is too large. */
 async function readUntilTooLarge(body: NodeJS.ReadableStream) {

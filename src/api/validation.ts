@@ -103,7 +103,7 @@ function sentence(part: string, found: ErrorObject[]): string {
   if (!error) return 'The request does not fit the schema.';
   const { keyword, params, instancePath } = error;
   const inside = shortened(instancePath)
-    .replace(/\[(?:'(.*?)'|"(.*?)"|(\d+))\]/g, '.$1$2$3')
+    .replace(/\[(?:'(.*?)'|"(.*?)"|(\d+))\]/g, '.$1$2$3') // not linear: the text is cut to 200 letters
     .slice(1);
   const kind =
     part === 'body'

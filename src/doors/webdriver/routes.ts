@@ -199,7 +199,12 @@ function beganLike({ unhandledPromptBehavior }: Record<string, unknown>): string
   const began = new URLSearchParams({ session: 'begun' });
   // `and notify` is about classic commands. BiDi does not have it.
   for (const [kind, what] of Object.entries(prompts).slice(0, MOST_KINDS))
-    began.set(`prompt.${kind.slice(0, 100)}`, String(what).slice(0, 100).replace(/ and notify$/, ''));
+    began.set(
+      `prompt.${kind.slice(0, 100)}`,
+      String(what)
+        .slice(0, 100)
+        .replace(/ and notify$/, ''),
+    );
   return began.toString();
 }
 
