@@ -62,7 +62,12 @@ describe('the capabilities of New Session', () => {
 
   test('an object has at most a hundred names, before it is joined with others', () => {
     const most = { ...names(99), browserName: 'firefox' };
-    expect(() => read(most, Array.from({ length: 50 }, () => ({ 'b:0': 1 })))).toThrow('not "firefox" (browserName)');
+    expect(() =>
+      read(
+        most,
+        Array.from({ length: 50 }, () => ({ 'b:0': 1 })),
+      ),
+    ).toThrow('not "firefox" (browserName)');
     for (const [field, body] of [
       ['capabilities.alwaysMatch', () => read(names(101))],
       ['capabilities.firstMatch', () => read({}, [{ browserName: 'firefox' }, names(101)])],
