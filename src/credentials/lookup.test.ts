@@ -82,6 +82,30 @@ const add = (kind: Kind, changes: Partial<CreateProvider> = {}) => {
 const resolve = (credential: CredentialReference, domain = 'shop.example') =>
   lookup.resolve({ projectId, credential, domain });
 
+test('a token that is set with a new address is not sent to the old one', async () => {
+  const { id } = await add('own');
+  const asked: string[] = [];
+  const secrets = secretStore(store.db, await openKeys(store.dataDir, ''));
+  const slow = providerService({
+    db: store.db,
+    secrets: {
+      ...secrets,
+      get: async (kind, of) => {
+        await providers.update(owner, of, { server_url: 'http://127.0.0.1:9', token: 'new-token' });
+        return secrets.get(kind, of);
+      },
+    },
+    events: eventBus(),
+    projectId: async () => projectId,
+    refuseHost: async () => undefined,
+    request: async ({ host }) => (asked.push(host), { status: 200, headers: {}, body: Buffer.from('{"items":[]}') }),
+    version: '1',
+    log: silent,
+  });
+  await expect(slow.items(owner, id)).rejects.toMatchObject({ code: 'provider_unavailable' });
+  expect(asked).toEqual([]);
+});
+
 describe('a credential is found', () => {
   test('by its name, and stays linked under another', async () => {
     const { id } = await credentials.create(projectId, {

@@ -34,7 +34,7 @@ export function storeReader({
   version,
   log,
 }: {
-  token: (providerId: string) => Promise<string>;
+  token: (row: ProviderRow) => Promise<string>;
   request: RequestDirectly;
   version: string;
   log: Log;
@@ -44,9 +44,9 @@ export function storeReader({
 
   /** The store behind a provider, for one operation. */
   async function sourceOf(row: ProviderRow): Promise<Source> {
-    if (row.server_url === null) return serviceAccountSource(await token(row.id), version, request);
+    if (row.server_url === null) return serviceAccountSource(await token(row), version, request);
     const settings = {
-      token: await token(row.id),
+      token: await token(row),
       serverUrl: row.server_url,
       ca: row.ca_bundle ?? undefined,
       namespace: row.namespace ?? undefined,

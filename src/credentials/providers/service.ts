@@ -11,7 +11,7 @@ import type { CreateProvider, Provider, ProviderList, ProviderTest, UpdateProvid
 import { isShared, providerItems } from './items.ts';
 import { storeReader } from './reader.ts';
 import { changedSettings, newSettings, type RefuseHost } from './settings.ts';
-import type { SourceItem } from './source.ts';
+import { SourceFailure, type SourceItem } from './source.ts';
 import { providerStore, type NewProvider, type ProviderRow } from './store.ts';
 
 /** The kind under which a provider's token is kept in the secrets. */
@@ -41,7 +41,14 @@ export function providerService({
   log: Log;
 }) {
   const store = providerStore(db);
-  const stores = storeReader({ token: async (id) => (await secrets.get(tokenOf, id)) ?? '', request, version, log });
+  const stores = storeReader({ token: tokenFor, request, version, log });
+
+  /** Fails if the row was changed since it was read: the token of a new address must not be sent to the old one. */
+  async function tokenFor({ id, revision }: ProviderRow): Promise<string> {
+    const token = await secrets.get(tokenOf, id);
+    if ((await store.find(id))?.revision === revision) return token ?? '';
+    throw new SourceFailure('busy', 'The provider was changed just now. Try again.');
+  }
 
   /** For a project, a provider that is not shared with it is not there. */
   async function find(id: string, projectId: string | null = null): Promise<ProviderRow> {
