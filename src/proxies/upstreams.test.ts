@@ -93,6 +93,14 @@ describe('an upstream', () => {
     expect(() => upstreams.check('residential', config)).toThrow(message);
   });
 
+  it('names some of the names that are near, of a provider with many', async () => {
+    const cities = Array.from({ length: 30_000 }, (_, at) => `${'abc'[at % 3]}town${at}`);
+    const upstreams = await read({ residential: { ...residential, cities } });
+    const wrong = (city: string) => () => upstreams.check('residential', { country: 'DE', city });
+    expect(wrong('btown')).toThrow(/Near: btown1, btown4, btown7, btown10,/);
+    expect(wrong('z'.repeat(100))).toThrow(/Near: atown0, /);
+  });
+
   it('that cannot choose is not asked to, but serves the usual defaults', async () => {
     const upstreams = await read({ datacenter: gate });
     expect(upstreams.check('datacenter', {})).toEqual({ country: 'US' });

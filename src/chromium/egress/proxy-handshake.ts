@@ -47,10 +47,13 @@ export function connectHandshake({ host, port }: Target, login: Login | undefine
 
 /** The error for an http proxy that asks for a login. Its answer is not passed on, since it concerns only the gateway and the proxy. */
 export function loginRefused(headers: string): EgressError {
-  const schemes = [...headers.matchAll(/^proxy-authenticate: *(\w+)/gim)].map(([, scheme]) => scheme!);
+  const schemes = [...headers.matchAll(/^proxy-authenticate: *(\w{1,32})/gim)].map(([, scheme]) => scheme!);
   const others = schemes.length > 0 && !schemes.some((scheme) => scheme.toLowerCase() === 'basic');
   return others
-    ? new EgressError('proxy_auth_failed', `The proxy asks for ${schemes.join(' or ')}; only Basic is spoken here.`)
+    ? new EgressError(
+        'proxy_auth_failed',
+        `The proxy asks for ${schemes.slice(0, 5).join(' or ')}; only Basic is spoken here.`,
+      )
     : new EgressError('proxy_auth_failed', 'The proxy wants a user name and a password other than it was given.', {
         remedy: 'Create the proxy again with the right ones.',
       });
