@@ -156,7 +156,7 @@ const functions: Record<string, (text: string) => unknown> = {
   'lib/text.ts isWellFormed': isWellFormed,
   'lib/text.ts storable': storable,
   'lib/text.ts storableJson': storableJson,
-  'lib/urls.ts urlOf': (text) => [urlOf(text), urlOf(address(text)), urlOf(`http://${text}@a.example`)],
+  'lib/urls.ts urlOf': (text) => [urlOf(text), urlOf(`http://${text}`), urlOf(address(text))],
   'lib/text.ts withoutEnd': (text) => [withoutEnd(text, '/'), withoutEnd(text, /[\s:*]/)],
   'lib/text.ts withoutStart': (text) => withoutStart(text, '/'),
   'lib/redacted-address.ts redactedAddress': (text) => redactedAddress(address(text)),
