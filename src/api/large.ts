@@ -1,8 +1,10 @@
 import { Readable, Transform } from 'node:stream';
 import type { FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify';
 import { errors } from '../errors.ts';
+import { hungUp } from './hung-up.ts';
 import { memory, type Group, type Share } from '../lib/byte-budget.ts';
 import { JsonWeight, MOST_ESCAPES, MOST_WEIGHT } from '../lib/json-weight.ts';
+import { memoryShare, type MemoryShare } from '../lib/memory-share.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -133,6 +135,26 @@ function isJson({ headers, routeOptions: { config } }: FastifyRequest): boolean 
   return config.webdriver === undefined
     ? String(headers['content-type']).trim().toLowerCase().startsWith('application/json')
     : config.webdriver === 'new';
+}
+
+/**
+ * Runs work that reads a large answer into memory and sends it. `room` counts it until then: the answer is counted by itself. The work does
+ * not resolve with the reply, which would resolve when the client has read the answer.
+ */
+export async function withRoom(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  work: (room: MemoryShare) => Promise<void>,
+): Promise<never> {
+  const stalled = new AbortController();
+  const until = AbortSignal.any([hungUp(reply), stalled.signal]);
+  const room = memoryShare(memoryOf(request), () => stalled.abort(errors.memory_full()), until);
+  try {
+    await work(room);
+  } finally {
+    room.close();
+  }
+  return reply as never;
 }
 
 /** A complete response, sent as fast as the client reads. A client that stops reading while others wait is cut off. */

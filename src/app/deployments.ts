@@ -161,8 +161,8 @@ export async function openDeployments(
     hub,
     deployment: deploymentRows.find,
     invocation: invocationRows.find,
+    withTexts: (row) => invocationRows.withTexts(row),
     invocationStatus: invocationRows.statusOf,
-    invocationBytes: invocationRows.bytesOf,
     appsOf: deployments.appsOf,
   });
   return {

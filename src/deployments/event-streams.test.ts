@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { following } from './event-streams.ts';
 import { runHub } from './hub.ts';
-import type { InvocationRow } from './invocation-store.ts';
+import type { InvocationRow, Light } from './invocation-store.ts';
 import type { LogRow } from './log-store.ts';
 
 const readerUntil = (signal: AbortSignal) => ({
@@ -16,7 +16,7 @@ const readerUntil = (signal: AbortSignal) => ({
 /** An invocation that printed so many lines, ten of which are read at once. */
 function invocation(lines: number) {
   const at = new Date(0);
-  const row = { id: 'one', status: 'running', started_at: at, created_at: at, finished_at: null } as InvocationRow;
+  const row = { id: 'one', status: 'running', started_at: at, created_at: at, bytes: 0 } as Light<InvocationRow>;
   let [read, looks] = [0, 0];
   const hub = runHub();
   const { ofInvocation } = following({
@@ -35,7 +35,7 @@ function invocation(lines: number) {
       looks++;
       return row.status;
     },
-    invocationBytes: async () => 0,
+    withTexts: async (row) => row,
     async *appsOf() {},
   });
   return { row, hub, ofInvocation, read: () => read, looks: () => looks };

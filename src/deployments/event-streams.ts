@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { started } from '../lib/started.ts';
 import type { Hub } from './hub.ts';
 import { toInvocation } from './invocation-service.ts';
-import type { InvocationRow } from './invocation-store.ts';
+import type { InvocationRow, Light } from './invocation-store.ts';
 import type { LogStore } from './log-store.ts';
 import type { App, DeploymentEvent, InvocationEvent } from './schema.ts';
 import { toDeployment } from './service.ts';
@@ -19,10 +19,10 @@ interface FollowDeps {
   logs: Pick<LogStore, 'after'>;
   hub: Pick<Hub, 'wait'>;
   deployment: (id: string) => Promise<DeploymentRow | undefined>;
-  invocation: (id: string) => Promise<InvocationRow | undefined>;
+  invocation: (id: string) => Promise<Light<InvocationRow> | undefined>;
+  /** Reads its payload and output. */
+  withTexts: (row: Light<InvocationRow>) => Promise<InvocationRow>;
   invocationStatus: (id: string) => Promise<InvocationRow['status'] | undefined>;
-  /** The bytes of a payload and an output. */
-  invocationBytes: (id: string) => Promise<number>;
   appsOf: (deploymentId: string) => AsyncIterable<App>;
 }
 
@@ -54,10 +54,9 @@ export function following(deps: FollowDeps) {
    * not kept: it may have megabytes, and there may be many readers, each as slow as it likes.
    */
   async function* follow<R extends { status: string }, E>(
-    { id, since, signal, project, reserve }: Reader,
+    { id, since, signal, project }: Reader,
     how: {
       status: () => Promise<R['status'] | undefined>;
-      bytes?: () => Promise<number>;
       read: () => Promise<R | undefined>;
       describe: (row: R) => AsyncIterable<E>;
       last: (status: R['status']) => boolean;
@@ -79,8 +78,6 @@ export function following(deps: FollowDeps) {
           if (lines.length === 0) break;
         }
         if (status !== sent) {
-          if (how.bytes) await reserve(2 * (await how.bytes())); // the row, and the event
-          if (signal.aborted) return;
           const events = await describeAs(status, how);
           if (!events) continue; // it has moved on: the lines before that come first
           yield* events;
@@ -118,13 +115,15 @@ export function following(deps: FollowDeps) {
       }),
 
     ofInvocation: (reader: Reader): AsyncGenerator<InvocationEvent> =>
-      follow<InvocationRow, InvocationEvent>(reader, {
+      follow<Light<InvocationRow>, InvocationEvent>(reader, {
         status: () => deps.invocationStatus(reader.id),
-        bytes: () => deps.invocationBytes(reader.id),
         read: () => deps.invocation(reader.id),
         last: (status) => invocationLife.isFinal(status),
         async *describe(row) {
-          yield { event: 'invocation_state', timestamp: now(), invocation: toInvocation(row) };
+          await reader.reserve(2 * row.bytes); // the texts, and the event
+          if (reader.signal.aborted) return;
+          const invocation = toInvocation(await deps.withTexts(row));
+          yield { event: 'invocation_state', timestamp: now(), invocation };
         },
       }),
   };

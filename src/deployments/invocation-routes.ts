@@ -1,10 +1,13 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import { callerOf, projectOf } from '../api/caller.ts';
 import { hungUp } from '../api/hung-up.ts';
+import { countedParts, withRoom } from '../api/large.ts';
 import { sendPage } from '../api/paging.ts';
 import { takeProjectPlace } from '../api/stream-places.ts';
 import { empty, eventsOf, listOf, refusals } from '../api/schema.ts';
+import { jsonStringParts } from '../lib/json-parts.ts';
 import { Session, type Session as SessionAnswer } from '../sessions/schema.ts';
 import type { following } from './event-streams.ts';
 import type { InvocationService } from './invocation-service.ts';
@@ -64,13 +67,16 @@ export function invocationRoutes({
               'large_texts_full',
               'storage_full',
               'disk_overused',
+              'memory_full',
             ),
           },
         },
       },
       async (request, reply) => {
-        const answer = await invocations.invoke(projectOf(request).id, request.body, hungUp(reply));
-        return reply.code(invocationLife.isFinal(answer.status) ? 200 : 202).send(answer);
+        return withRoom(request, reply, async (room) => {
+          const answer = await invocations.invoke(projectOf(request).id, request.body, hungUp(reply), room);
+          await sendTexts(reply.code(invocationLife.isFinal(answer.status) ? 200 : 202), answer);
+        });
       },
     );
 
@@ -82,12 +88,17 @@ export function invocationRoutes({
           summary: 'List invocations, newest first. A page ends early when its payloads and outputs are large.',
           tags,
           querystring: InvocationList,
-          response: { 200: listOf(Invocation, 'A page of invocations.'), ...refusals('search_too_slow') },
+          response: {
+            200: listOf(Invocation, 'A page of invocations.'),
+            ...refusals('search_too_slow', 'memory_full'),
+          },
         },
       },
       async (request, reply) => {
-        const { rows, cut } = await invocations.list(projectOf(request).id, request.query);
-        return sendPage(reply, request.query, rows, cut);
+        return withRoom(request, reply, async (room) => {
+          const { rows, cut } = await invocations.list(projectOf(request).id, request.query, room);
+          await sendTexts(reply, sendPage(reply, request.query, rows, cut));
+        });
       },
     );
 
@@ -99,10 +110,13 @@ export function invocationRoutes({
           summary: 'Get an invocation, with its result.',
           tags,
           params: Id,
-          response: { 200: Invocation, ...refusals('invocation_not_found') },
+          response: { 200: Invocation, ...refusals('invocation_not_found', 'memory_full') },
         },
       },
-      (request) => invocations.get(projectOf(request).id, request.params.id),
+      (request, reply) =>
+        withRoom(request, reply, async (room) =>
+          sendTexts(reply, await invocations.get(projectOf(request).id, request.params.id, room)),
+        ),
     );
 
     app.patch(
@@ -117,11 +131,14 @@ export function invocationRoutes({
           body: UpdateInvocation,
           response: {
             200: Invocation,
-            ...refusals('invocation_not_found', 'invocation_over', 'large_texts_full', 'storage_full'),
+            ...refusals('invocation_not_found', 'invocation_over', 'large_texts_full', 'storage_full', 'memory_full'),
           },
         },
       },
-      (request) => invocations.update(projectOf(request).id, request.params.id, request.body),
+      (request, reply) =>
+        withRoom(request, reply, async (room) =>
+          sendTexts(reply, await invocations.update(projectOf(request).id, request.params.id, request.body, room)),
+        ),
     );
 
     app.get(
@@ -185,3 +202,26 @@ export function invocationRoutes({
     );
   };
 }
+
+type Texts = Partial<Record<'payload' | 'output', string>>;
+
+/** The JSON of large texts is made in turns: nine megabytes in one piece take 50 ms. */
+async function sendTexts<T extends Texts>(reply: FastifyReply, answer: T | T[]): Promise<void> {
+  const all = Array.isArray(answer) ? answer : [answer];
+  const length = all.reduce((sum, { payload = '', output = '' }) => sum + payload.length + output.length, 0);
+  if (length <= LARGE_TEXTS) return void reply.send(answer);
+  const parts: Buffer[] = [Buffer.from(Array.isArray(answer) ? '[' : '')];
+  for (const [index, { payload, output, ...rest }] of all.entries()) {
+    parts.push(Buffer.from(`${index > 0 ? ',' : ''}${JSON.stringify(rest).slice(0, -1)}`));
+    for (const [name, text] of Object.entries({ payload, output })) {
+      if (text === undefined) continue;
+      parts.push(Buffer.from(`,"${name}":`));
+      for await (const part of jsonStringParts(Buffer.from(text), 'utf8')) parts.push(part);
+    }
+    parts.push(Buffer.from('}'));
+  }
+  if (Array.isArray(answer)) parts.push(Buffer.from(']'));
+  void reply.type('application/json; charset=utf-8').send(countedParts(reply, parts));
+}
+
+const LARGE_TEXTS = 256 * 1024;

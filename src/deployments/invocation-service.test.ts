@@ -157,3 +157,19 @@ test('of many large texts of a project that are checked at once, some are refuse
   expect(new Set(refused)).toEqual(new Set(['large_texts_full']));
   expect(refused.length).toBeLessThan(30);
 });
+
+test('the texts of an invocation are read when there is room for them', async () => {
+  const { invoke, get, list } = service();
+  const payload = JSON.stringify('x'.repeat(2 ** 20));
+  const { id } = await invoke('proj', { ...request, async: true, payload }, waiting);
+  const added: number[] = [];
+  const room = { add: async (bytes: number) => void added.push(bytes) };
+  expect((await get('proj', id, room)).payload).toBe(payload);
+  const { rows } = await list('proj', { limit: 1, offset: 0 }, room);
+  expect(rows[0]!.payload).toBe(payload);
+  expect(added[0]).toBe(2 * payload.length);
+  expect(added[1]).toBeGreaterThanOrEqual(2 * payload.length);
+  const full = { add: () => Promise.reject(new Error('no room')) };
+  await expect(get('proj', id, full)).rejects.toThrow('no room');
+  await expect(list('proj', { limit: 1, offset: 0 }, full)).rejects.toThrow('no room');
+});

@@ -2,12 +2,13 @@ import { errors } from '../errors.ts';
 import type { DiskSpace } from '../lib/disk-space.ts';
 import { newId } from '../lib/ids.ts';
 import { isJson, NotChecked } from '../lib/json-aside.ts';
+import type { MemoryShare } from '../lib/memory-share.ts';
 import { oneAtATime } from '../lib/one-at-a-time.ts';
 import { started } from '../lib/started.ts';
 import type { Db } from '../store/db.ts';
 import { appStore } from './app-store.ts';
 import type { Hub } from './hub.ts';
-import { invocationStore, type InvocationOutcome, type InvocationRow } from './invocation-store.ts';
+import { invocationStore, type InvocationOutcome, type InvocationRow, type Light } from './invocation-store.ts';
 import type { RunHistory } from './run-history.ts';
 import {
   mostPayload,
@@ -27,6 +28,10 @@ const lookMs = 10_000;
 /** What may wait of one project. */
 const most = { waiting: 10_000, waitingBytes: 256 * 2 ** 20 };
 const defaultSeconds = 900;
+/** Texts are counted from this size on. */
+const countedTexts = 64 * 1024;
+
+type Room = Pick<MemoryShare, 'add'>;
 
 export type InvocationService = ReturnType<typeof invocationService>;
 
@@ -48,7 +53,13 @@ export function invocationService(deps: {
   const store = invocationStore(db);
   const inOrder = oneAtATime(); // of a project: each request counts what the previous one put into the queue
 
-  async function find(projectId: string, id: string): Promise<InvocationRow> {
+  /** Reads large texts when there is room for them. They are counted twice: as text, and as the JSON of an answer. */
+  async function whole<R extends { id: string; output: string | null }>(row: Light<R>, room?: Room): Promise<R> {
+    if (row.bytes > countedTexts) await room?.add(2 * row.bytes);
+    return store.withTexts(row);
+  }
+
+  async function find(projectId: string, id: string): Promise<Light<InvocationRow>> {
     const row = await store.find(id, projectId);
     if (!row) throw errors.invocation_not_found({ id });
     return row;
@@ -92,7 +103,12 @@ export function invocationService(deps: {
     find,
 
     /** Invokes an action. Resolves with its result, or with its current state: at once if it is asynchronous, else after 100 s. */
-    async invoke(projectId: string, request: CreateInvocation, hungUp: AbortSignal): Promise<InvokeResponse> {
+    async invoke(
+      projectId: string,
+      request: CreateInvocation,
+      hungUp: AbortSignal,
+      room?: Room,
+    ): Promise<InvokeResponse> {
       const id = newId();
       if (request.async) return toResponse(await create(id, projectId, request));
       const until = Date.now() + waitMs;
@@ -106,25 +122,30 @@ export function invocationService(deps: {
           await heard;
           heard = started(ended());
           const found = await store.outcomeOf(id);
-          if (found && invocationLife.isFinal(found.status)) return toResponse(found);
+          if (found && invocationLife.isFinal(found.status)) return toResponse(await whole(found, room));
         }
-        return toResponse((await store.outcomeOf(id)) ?? row);
+        const found = await store.outcomeOf(id);
+        return toResponse(found ? await whole(found, room) : row);
       } finally {
         answered.abort();
       }
     },
 
-    async get(projectId: string, id: string): Promise<Invocation> {
-      return toInvocation(await find(projectId, id));
+    async get(projectId: string, id: string, room?: Room): Promise<Invocation> {
+      return toInvocation(await whole(await find(projectId, id), room));
     },
 
-    async list(projectId: string, filter: InvocationList): Promise<{ rows: Invocation[]; cut: boolean }> {
+    async list(projectId: string, filter: InvocationList, room?: Room): Promise<{ rows: Invocation[]; cut: boolean }> {
       const { rows, cut } = await store.list(projectId, filter, readSince(filter.since));
-      return { rows: rows.map(toInvocation), cut };
+      const bytes = rows.reduce((sum, row) => sum + row.bytes, 0);
+      if (bytes > countedTexts) await room?.add(2 * bytes);
+      const invocations: Invocation[] = [];
+      for (const row of rows) invocations.push(toInvocation(await store.withTexts(row)));
+      return { rows: invocations, cut };
     },
 
     /** Ends it as the client says. The node that runs it is notified, and ends its process. */
-    async update(projectId: string, id: string, request: UpdateInvocation): Promise<Invocation> {
+    async update(projectId: string, id: string, request: UpdateInvocation, room?: Room): Promise<Invocation> {
       const { status, output } = request;
       const before = await find(projectId, id);
       if (output !== undefined) await refuseUnlessJson(projectId, 'output', output);
@@ -134,7 +155,7 @@ export function invocationService(deps: {
       if (!row) throw errors.invocation_over({ id, status: (await find(projectId, before.id)).status });
       deps.history.note(projectId, Number(row.kept_bytes));
       await deps.endBrowsers(id);
-      return toInvocation(await find(projectId, id));
+      return toInvocation(await whole(await find(projectId, id), room));
     },
 
     /** A browser may be tied to an invocation of its project that has not ended. */

@@ -28,6 +28,12 @@ export interface InvocationRow {
 /** What the answer to its request has. Reading a payload from the database takes long, so it is read only where it is used. */
 export type InvocationOutcome = Pick<InvocationRow, 'id' | 'action_name' | 'status' | 'status_reason' | 'output'>;
 
+/** Payload and output of a row are read with it if they have so many bytes together at most. Larger ones are read by `withTexts`. */
+const smallTexts = 4096;
+
+/** A row with its texts only if they are small. `bytes`: of both. */
+export type Light<R> = R & { bytes: number };
+
 /** An invocation that was ended. */
 export type EndedInvocation = Pick<InvocationRow, 'id' | 'project_id' | 'status' | 'kept_bytes'>;
 
@@ -50,29 +56,33 @@ export function invocationStore(db: Db) {
       return made!;
     },
 
+    /** `projectId`: only if it is of that project. */
+    find(id: string, projectId: string | null = null): Promise<Light<InvocationRow> | undefined> {
+      return db.row(sql`select id, project_id, deployment_id, app_name, version, action_name, bytes,
+          case when bytes <= ${smallTexts} then payload end as payload, case when bytes <= ${smallTexts} then output end as output,
+          status, status_reason, timeout_seconds, node_id, created_at, started_at, finished_at, kept_bytes
+        from (select *, coalesce(octet_length(payload), 0) + coalesce(octet_length(output), 0) as bytes from invocations
+          where id = ${id} and (${projectId}::text is null or project_id = ${projectId})) as sized`);
+    },
+
+    outcomeOf(id: string): Promise<Light<InvocationOutcome> | undefined> {
+      return db.row(sql`select id, action_name, status, status_reason, coalesce(octet_length(output), 0) as bytes,
+          case when octet_length(output) <= ${smallTexts} then output end as output
+        from invocations where id = ${id}`);
+    },
+
     /**
-     * `projectId`: only if it is of that project. There are two queries: a payload and an output of the largest size in one answer of the
+     * Reads the texts that a row does not have. There are two queries: a payload and an output of the largest size in one answer of the
      * database would stop the service for 100 ms.
      */
-    async find(id: string, projectId: string | null = null): Promise<InvocationRow | undefined> {
-      const row = await db.row<InvocationRow>(sql`select id, project_id, deployment_id, app_name, version, action_name,
-          payload, status, status_reason, null as output, timeout_seconds, node_id, created_at, started_at, finished_at, kept_bytes
-        from invocations where id = ${id} and (${projectId}::text is null or project_id = ${projectId})`);
-      if (row?.finished_at) row.output = (await this.outcomeOf(id))?.output ?? null;
-      return row;
-    },
-
-    outcomeOf(id: string): Promise<InvocationOutcome | undefined> {
-      return db.row(sql`select id, action_name, status, status_reason, output from invocations where id = ${id}`);
-    },
-
-    /** The bytes of its payload and output. */
-    async bytesOf(id: string): Promise<number> {
-      const row = await db.row<{
-        bytes: number;
-      }>(sql`select coalesce(octet_length(payload), 0) + coalesce(octet_length(output), 0) as bytes
-        from invocations where id = ${id}`);
-      return row?.bytes ?? 0;
+    async withTexts<R extends { id: string; output: string | null; payload?: string | null }>(
+      row: Light<R>,
+    ): Promise<R> {
+      if (row.bytes <= smallTexts) return row;
+      const output = await db.row<R>(sql`select output from invocations where id = ${row.id}`);
+      if (row.payload === undefined) return { ...row, ...output };
+      const payload = await db.row<R>(sql`select payload from invocations where id = ${row.id}`);
+      return { ...row, ...output, ...payload };
     },
 
     /** For waiting requests: a whole row may have megabytes. */
@@ -82,12 +92,15 @@ export function invocationStore(db: Db) {
     },
 
     /** A page, cut where it has many bytes: each row may have nine megabytes. `cut`: rows of this page were left out. */
-    async list(projectId: string, filter: InvocationList, since: Date | null): Promise<Cut<InvocationRow>> {
+    async list(projectId: string, filter: InvocationList, since: Date | null): Promise<Cut<Light<InvocationRow>>> {
       const { app_name: app = null, version = null, action_name: action = null, status = null } = filter;
       const { deployment_id: deployment = null, query = null } = filter;
-      const rows = await db.page<InvocationRow & { of_page: string }>(
+      const rows = await db.page<Light<InvocationRow> & { of_page: string }>(
         projectId,
-        sql`select * from (
+        sql`select id, project_id, deployment_id, app_name, version, action_name, bytes, of_page,
+          case when bytes <= ${smallTexts} then payload end as payload, case when bytes <= ${smallTexts} then output end as output,
+          status, status_reason, timeout_seconds, node_id, created_at, started_at, finished_at, kept_bytes
+        from (
         select page.*, count(*) over () as of_page, sum(bytes) over (order by created_at desc, id) - bytes as before from (
         select *, coalesce(octet_length(payload), 0) + coalesce(octet_length(output), 0) as bytes from invocations where project_id = ${projectId}
         and (${app}::text is null or app_name = ${app}) and (${version}::text is null or version = ${version})

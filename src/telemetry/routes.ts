@@ -2,13 +2,11 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { projectOf } from '../api/caller.ts';
-import { hungUp } from '../api/hung-up.ts';
-import { memoryOf } from '../api/large.ts';
+import { withRoom } from '../api/large.ts';
 import { eventsOf, refusals } from '../api/schema.ts';
 import { commentHeartbeat, eventStream } from '../api/sse.ts';
 import { takeStreamPlace } from '../api/stream-places.ts';
 import { errors } from '../errors.ts';
-import { memoryShare } from '../lib/memory-share.ts';
 import { EventsQuery, StreamHeaders, StreamQuery, TelemetryEnvelope } from './schema.ts';
 import type { TelemetryService } from './service.ts';
 
@@ -99,18 +97,13 @@ export function telemetryRoutes({ telemetry, sessions, addresses }: TelemetryRoo
       },
       async (request, reply) => {
         const sessionId = await sessions.idOf(projectOf(request).id, request.params.id, true);
-        const stalled = new AbortController();
-        const until = AbortSignal.any([hungUp(reply), stalled.signal]);
-        const room = memoryShare(memoryOf(request), () => stalled.abort(errors.memory_full()), until);
-        try {
+        return withRoom(request, reply, async (room) => {
           const { lines, next } = await telemetry.page(sessionId, request.query, room);
-          return reply
+          void reply
             .headers({ 'X-Has-More': String(next !== undefined), 'X-Next-Offset': String(next ?? 0) })
             .type('application/json; charset=utf-8')
             .send(`[${lines.join(',')}]` as never);
-        } finally {
-          room.close(); // the answer is counted by itself
-        }
+        });
       },
     );
   };
