@@ -20,7 +20,7 @@ const DESKTOP_SIZE = -223;
 /** Pixels are read in bands of about this many bytes, independent of the announced size of the display. */
 const BAND = 256 * 1024;
 /** TigerVNC ends a connection for which it would have to keep more than 32 MiB. Larger pictures are requested in parts. */
-export const MOST_SENT = 3840 * 2160 * 4;
+const MOST_SENT = 3840 * 2160 * 4;
 /** The deadline for the display's answer. It answers within a frame, unless its machine is very busy. */
 const PATIENCE_MS = 10_000;
 

@@ -190,6 +190,7 @@ export function guestOf({
     const stream = await channel.ask(name, args, signal);
     if (signal) {
       const giveUp = () => stream.reset();
+      if (signal.aborted) giveUp();
       signal.addEventListener('abort', giveUp, { once: true });
       stream.gone.addEventListener('abort', () => signal.removeEventListener('abort', giveUp), { once: true });
     }
