@@ -69,11 +69,7 @@ export const insideErrors = {
       `The command was killed after ${p.seconds} s, its timeout_sec. Its output is in details.`,
   ),
   guest_busy: {
-    ...entry(
-      503,
-      'The session has its maximum of requests that wait in it.',
-      (p: { detail: string }) => p.detail,
-    ),
+    ...entry(503, 'The session has its maximum of requests that wait in it.', (p: { detail: string }) => p.detail),
     headers: { 'Retry-After': '5' },
   },
   guest_lost: final(

@@ -154,7 +154,10 @@ describe('a profile', () => {
     const names = ['a', 'b', 'c', 'd'];
     const answers = await Promise.allSettled(names.map((name) => profiles.create(full, name)));
     expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(2);
-    await expect(profiles.create(full, undefined)).rejects.toMatchObject({ code: 'profile_limit_reached', status: 409 });
+    await expect(profiles.create(full, undefined)).rejects.toMatchObject({
+      code: 'profile_limit_reached',
+      status: 409,
+    });
     await expect(profiles.create(full, 'n1')).rejects.toMatchObject({ code: 'already_exists' });
     await profiles.remove(full, 'n1');
     await profiles.create(full, 'n1');

@@ -50,16 +50,7 @@ export function profileService({
 
   return {
     create: (projectId: string, name: string | undefined): Promise<Profile> =>
-      written(name ?? '', () =>
-        db.transaction(async (tx) => {
-          const profiles = profileStore(tx);
-          await profiles.lock(projectId);
-          const row = await profiles.insert(newId(), projectId, name ?? null); // first: a name that exists is reported as such
-          if ((await profiles.count(projectId)) > mostOfProject)
-            throw errors.profile_limit_reached({ most: mostOfProject });
-          return row;
-        }),
-      ),
+      written(name ?? '', () => insert(db, projectId, name ?? null)),
 
     async list(projectId: string, filter: ProfileList): Promise<Profile[]> {
       return (await store.list(projectId, filter)).map(toProfile);
@@ -174,6 +165,16 @@ export function profileService({
       await forget(await store.unfinishedOf(nodeId));
     },
   };
+}
+
+function insert(db: Db, projectId: string, name: string | null): Promise<ProfileRow | undefined> {
+  return db.transaction(async (tx) => {
+    const store = profileStore(tx);
+    await store.lock(projectId);
+    const row = await store.insert(newId(), projectId, name); // first: a name that exists is reported as such
+    if ((await store.count(projectId)) > mostOfProject) throw errors.profile_limit_reached({ most: mostOfProject });
+    return row;
+  });
 }
 
 async function written(name: string, write: () => Promise<ProfileRow | undefined>): Promise<Profile> {

@@ -153,7 +153,11 @@ test('the service reads no frames while the turn of the event loop is over', asy
 function stopped() {
   let read: (() => void) | undefined;
   const near = new Duplex({ read() {}, write: (_chunk, _encoding, done) => void (read = done) });
-  const counted = { bytes: 0, set: (bytes: number) => void (counted.bytes = bytes), close: () => void (counted.bytes = 0) };
+  const counted = {
+    bytes: 0,
+    set: (bytes: number) => void (counted.bytes = bytes),
+    close: () => void (counted.bytes = 0),
+  };
   const host = channel(near, { host: true, onOpen: () => {}, most: 0, share: counted });
   /** Reads all that was sent, and what is sent then. */
   async function readAll() {

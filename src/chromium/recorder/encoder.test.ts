@@ -6,18 +6,45 @@ import { MOST_PIXELS, startEncoder } from './encoder.ts';
 import { recordedSize } from './frames.ts';
 
 test.each([
-  [{ width: 16_000, height: 16_000 }, { width: 2880, height: 2880 }],
-  [{ width: 16_384, height: 800 }, { width: 13_033, height: 636 }],
-  [{ width: 3840, height: 2160 }, { width: 3840, height: 2160 }],
-  [{ width: 801, height: 600 }, { width: 801, height: 600 }],
-  [{ width: 0, height: 600 }, { width: 0, height: 600 }],
+  [
+    { width: 16_000, height: 16_000 },
+    { width: 2880, height: 2880 },
+  ],
+  [
+    { width: 16_384, height: 800 },
+    { width: 13_033, height: 636 },
+  ],
+  [
+    { width: 3840, height: 2160 },
+    { width: 3840, height: 2160 },
+  ],
+  [
+    { width: 801, height: 600 },
+    { width: 801, height: 600 },
+  ],
+  [
+    { width: 0, height: 600 },
+    { width: 0, height: 600 },
+  ],
 ])('a page of %j is recorded in %j', (page, video) => {
   expect(recordedSize(page)).toEqual(video);
   expect(video.width * video.height).toBeLessThanOrEqual(MOST_PIXELS);
 });
 
 const jpeg = (size: string) =>
-  execFileSync('ffmpeg', ['-v', 'error', '-f', 'lavfi', '-i', `color=red:s=${size}`, '-frames:v', '1', '-f', 'mjpeg', '-']);
+  execFileSync('ffmpeg', [
+    '-v',
+    'error',
+    '-f',
+    'lavfi',
+    '-i',
+    `color=red:s=${size}`,
+    '-frames:v',
+    '1',
+    '-f',
+    'mjpeg',
+    '-',
+  ]);
 
 test('a picture with more pixels than a recording may have is not decoded', async () => {
   const owners = oneOwner({ uid: process.getuid!(), gid: process.getgid!(), name: 'test' });

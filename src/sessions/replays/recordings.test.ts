@@ -37,7 +37,13 @@ function node({
   short = false,
   folder = '.',
   finish = async () => (pictures ? 5 : undefined),
-}: Partial<{ pictures: boolean; mostBytes: number; short: boolean; folder: string; finish: () => Promise<number | undefined> }> = {}) {
+}: Partial<{
+  pictures: boolean;
+  mostBytes: number;
+  short: boolean;
+  folder: string;
+  finish: () => Promise<number | undefined>;
+}> = {}) {
   const [applied, said, claimed]: [string[], string[], (number | 'released')[]] = [[], [], []];
   const encoders: ReturnType<typeof encoder>[] = [];
   const recorded = new Set<Recorded>();

@@ -161,20 +161,14 @@ export function replayRecordings(deps: Deps, encode: typeof record = record) {
 
   const countOf = (sessionId: string) => [...open].filter((take) => take.sessionId === sessionId).length;
 
-  function refuseIfFull(sessionId: string) {
-    const isFinishing = ({ take }: Running) => take === undefined || !open.has(take);
-    const finishing = [...running.values()].filter((its) => its.sessionId === sessionId && isFinishing(its)).length;
-    if (countOf(sessionId) + finishing >= mostAtOnce) throw errors.recording_limit_reached({ most: mostAtOnce });
-  }
-
   return {
     /** The number of recordings of a session. */
     countOf,
     /** Throws when the session has its maximum of recordings, with those that are being finished. */
-    refuseIfFull,
+    refuseIfFull: (sessionId: string) => refuseIfFull(sessionId, open, running),
 
     async start({ seconds, ...asked }: Pick<Take, 'sessionId' | 'projectId' | 'framerate'> & { seconds: number }) {
-      refuseIfFull(asked.sessionId);
+      refuseIfFull(asked.sessionId, open, running);
       const take: Take = { ...asked, until: performance.now() + seconds * 1000, replays: [], ending: undefined };
       open.add(take); // at once: further requests come while it begins
       return begin(take).catch((error: Error) => {
@@ -209,6 +203,13 @@ export function replayRecordings(deps: Deps, encode: typeof record = record) {
       clearTimeout(late);
     },
   };
+}
+
+function refuseIfFull(sessionId: string, open: ReadonlySet<Take>, running: ReadonlyMap<string, Running>): void {
+  const takes = [...open].filter((take) => take.sessionId === sessionId);
+  const isFinishing = ({ take }: Running) => take === undefined || !open.has(take);
+  const finishing = [...running.values()].filter((its) => its.sessionId === sessionId && isFinishing(its));
+  if (takes.length + finishing.length >= mostAtOnce) throw errors.recording_limit_reached({ most: mostAtOnce });
 }
 
 /** Finishes a video. Errors are logged; the next start of the service finishes the rest. */
