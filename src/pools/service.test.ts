@@ -88,10 +88,8 @@ function node(nodeId: string, options: { place?: () => string | undefined; db?: 
       const inserted = await sessions.insertPooled(row, 'live', pool.id, null);
       if (!inserted) throw errors.pool_full({ pool: pool.id });
       onPlaced();
-      if (faults.launch) {
-        await sessions.apply(row.id, 'lost', { reason: 'did_not_start' });
-        throw faults.launch;
-      }
+      if (faults.launch) await sessions.apply(row.id, 'lost', { reason: 'did_not_start' });
+      if (faults.launch) throw faults.launch;
       return inserted as SessionRow;
     },
     resolve: async () => ({}),
@@ -144,7 +142,7 @@ function node(nodeId: string, options: { place?: () => string | undefined; db?: 
       return id;
     },
     until: (id: string, state: object) =>
-      vi.waitFor(async () => expect(await pools.get(projectId, id)).toMatchObject(state), { timeout: 30_000 }),
+      vi.waitFor(async () => expect(await pools.get(projectId, id)).toMatchObject(state), { timeout: 60_000 }),
     acquire: (id: string, request: object = {}, hungUp = neverAborted) =>
       pools.acquire(
         projectId,
@@ -364,6 +362,7 @@ describe('filling', () => {
     await a.until(id, { last_error: { message: 'no browser today' } });
     a.faults.launch = undefined;
     await a.until(id, { available_count: 1 });
+    expect(a.ended).toEqual([held.session.session_id]);
   });
 
   test('after the first time is paced, except for browsers that clients wait for', async () => {
@@ -460,14 +459,11 @@ test('a lease has the requested start_url, or that of the pool, and does not kee
 test('a browser that its node has not taken back is replaced, also in a pool that keeps its browsers', async () => {
   const a = node('a');
   const id = await a.pool(1, { reset_on_release: false, fill_rate_per_minute: 0 });
-  const kept = await a.acquire(id);
-  await a.release(id, kept);
-  const again = await a.acquire(id);
-  expect(again.session.session_id).toBe(kept.session.session_id);
+  const { session } = await a.acquire(id);
   a.faults.returned = 'unknown';
-  await a.release(id, again);
+  await a.pools.release(projectId, id, session.session_id, true);
   await a.until(id, { available_count: 1 });
-  expect(a.ended).toEqual([kept.session.session_id]);
+  expect(a.ended).toEqual([session.session_id]);
 });
 
 test('a pool is deleted with its leases by force only', async () => {
