@@ -127,7 +127,7 @@ test('time in which the service does not read is not the client’s', async () =
   expect(client.answered()).toBe('');
   release();
   client.socket.write('x');
-  await expect.poll(() => client.answered(), { timeout: 30_000 }).toContain(`{"length":${length}}`);
+  await expect.poll(() => client.answered(), { timeout: 60_000 }).toContain(`{"length":${length}}`);
 });
 
 test('a connection does not outlive the answer to a body that never comes whole', async () => {

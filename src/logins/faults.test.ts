@@ -23,7 +23,7 @@ const create = (more: object = {}) =>
 const get = (id: string) => room.logins.get(asking, id);
 const refused = (code: string) => expect.objectContaining({ code });
 async function succeeds(id: string): Promise<void> {
-  await expect.poll(async () => (await get(id)).flow_status, { timeout: 30_000 }).toBe('SUCCESS');
+  await expect.poll(async () => (await get(id)).flow_status, { timeout: 60_000 }).toBe('SUCCESS');
 }
 
 /** A record of a look at a page. */
@@ -153,7 +153,7 @@ test('a connection that is deleted during a submit, a pushed code or a login lea
         expect(outcome.reason).toEqual(
           expect.objectContaining({ code: expect.stringMatching(/no_active_flow|connection_not_found/) }),
         );
-    await expect.poll(() => room.runner.count, { timeout: 30_000 }).toBe(0);
+    await expect.poll(() => room.runner.count, { timeout: 60_000 }).toBe(0);
     expect(await store.db.rows(sql`select kind from secrets`)).toEqual([]);
   }
 });
@@ -166,8 +166,8 @@ test('a login keeps no passkey if its connection is deleted, and does not begin 
     return { ...success, passkeys: [{ credentialId: 'c' } as Passkey] };
   };
   await room.logins.login(asking, id, {});
-  await expect.poll(() => room.browsers.ended, { timeout: 30_000 }).toEqual([expect.objectContaining({ save: false })]);
-  await expect.poll(() => room.runner.count, { timeout: 30_000 }).toBe(0);
+  await expect.poll(() => room.browsers.ended, { timeout: 60_000 }).toEqual([expect.objectContaining({ save: false })]);
+  await expect.poll(() => room.runner.count, { timeout: 60_000 }).toBe(0);
   const flow = {
     id: 'run',
     connectionId: id,
@@ -191,7 +191,7 @@ test('a passkey that a site has is sealed however its login ended, and the next 
   };
   room.edge.flow = async () => ({ status: 'FAILED', errorCode: 'website_error', typed: {}, passkeys: [passkey] });
   await room.logins.login(asking, id, {});
-  await expect.poll(() => room.runner.count, { timeout: 30_000 }).toBe(0);
+  await expect.poll(() => room.runner.count, { timeout: 60_000 }).toBe(0);
   const [sealed] = await store.db.rows<{ row: string }>(sql`select s::text as row from secrets s`);
   expect(sealed!.row).not.toContain(passkey.privateKey);
   expect(sealed!.row).not.toContain(Buffer.from(passkey.privateKey).toString('hex'));
@@ -239,7 +239,7 @@ test('a login that succeeded while the database took no writes has succeeded whe
   const { id } = await create();
   await withoutEnds(async () => {
     await room.logins.login(asking, id, {});
-    await expect.poll(() => room.runner.count, { timeout: 30_000 }).toBe(0);
+    await expect.poll(() => room.runner.count, { timeout: 60_000 }).toBe(0);
     expect(await get(id)).toMatchObject({ status: 'NEEDS_AUTH', flow_status: 'IN_PROGRESS' });
   });
   await room.runner.look();
@@ -256,7 +256,7 @@ test('the text of a page that the database does not store ends its own login, wi
     return { ...end, websiteError: 'This account is locked.\0', typed: {} };
   };
   await room.logins.login(asking, id, {});
-  await expect.poll(() => room.runner.count, { timeout: 30_000 }).toBe(0);
+  await expect.poll(() => room.runner.count, { timeout: 60_000 }).toBe(0);
   await room.runner.look();
   expect(await get(id)).toMatchObject({
     flow_status: 'FAILED',
@@ -281,7 +281,7 @@ test('an end that the database refuses holds up no other, and one with a value t
   room.edge.flow = async () => success;
   await withoutEnds(async () => {
     for (const { id } of [refused, invalid, other]) await room.logins.login(asking, id, {});
-    await expect.poll(() => room.runner.count, { timeout: 30_000 }).toBe(1);
+    await expect.poll(() => room.runner.count, { timeout: 60_000 }).toBe(1);
   });
   await store.db.rows(sql`create function take_some() returns trigger language plpgsql as $$ begin
       if exists (select from auth_connections where id = new.connection_id and domain = 'shop.example') then raise 'Not now.'; end if;
@@ -295,7 +295,7 @@ test('an end that the database refuses holds up no other, and one with a value t
     sql`update auth_runs set ended_at = now(), status = 'CANCELED' where connection_id = ${waiting.id}`,
   );
   await expect(room.runner.look()).rejects.toThrow('Not now.');
-  await expect.poll(() => room.runner.count, { timeout: 30_000 }).toBe(0); // the login that was ended elsewhere stopped
+  await expect.poll(() => room.runner.count, { timeout: 60_000 }).toBe(0); // the login that was ended elsewhere stopped
   expect(await get(other.id)).toMatchObject({ status: 'AUTHENTICATED', flow_status: 'SUCCESS' });
   expect(await get(invalid.id)).toMatchObject({ flow_status: 'FAILED', error_code: 'internal_error' });
   await store.db.rows(sql`drop function take_some() cascade`);
@@ -398,7 +398,7 @@ test('telemetry hides secret values under any name, and a login has 20 minutes i
     return success;
   };
   await room.logins.login(asking, id, {});
-  await expect.poll(async () => (await get(id)).flow_step, { timeout: 30_000 }).toBe('AWAITING_INPUT');
+  await expect.poll(async () => (await get(id)).flow_step, { timeout: 60_000 }).toBe('AWAITING_INPUT');
   await room.logins.submit(asking, id, { field_values: values });
   await succeeds(id);
   expect(room.browsers.hidden.sort()).toEqual(['1234', 'p1', 'p2', 'rex']);

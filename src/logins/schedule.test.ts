@@ -276,7 +276,7 @@ test('logins that wait for a person do not hold up the checks of others', async 
     return new Promise((resolve) => signal.addEventListener('abort', () => resolve({ status: 'CANCELED', typed: {} })));
   };
   const looking = patient.schedule.look();
-  await expect.poll(() => waiting, { timeout: 30_000 }).toBe(ids.length); // more than are checked at a time
+  await expect.poll(() => waiting, { timeout: 60_000 }).toBe(ids.length); // more than are checked at a time
   await patient.close();
   await looking;
 });
@@ -320,7 +320,7 @@ test('checks that wait leave room for those of another project', async () => {
   };
   const looking = patient.schedule.look();
   const runs = () => store.db.rows(sql`select id from auth_runs where connection_id = ${id}`);
-  await expect.poll(async () => (await runs()).length, { timeout: 30_000 }).toBe(1);
+  await expect.poll(async () => (await runs()).length, { timeout: 60_000 }).toBe(1);
   expect(waiting).toBeLessThanOrEqual(4);
   await patient.close();
   await looking;

@@ -207,7 +207,7 @@ test('gives one to a running server that an earlier version left when it was kil
   await writeFile(hba, 'local all all trust\n');
   process.kill(left, 'SIGHUP');
   await rm(join(dataDir, 'postgres-password'));
-  await expect.poll(() => withoutPassword(first), { timeout: 30_000 }).toBe('connected');
+  await expect.poll(() => withoutPassword(first), { timeout: 60_000 }).toBe('connected');
 
   const second = await start(dataDir);
   expect(await postmasterOf(dataDir)).not.toBe(left);

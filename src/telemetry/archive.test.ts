@@ -339,6 +339,6 @@ test('events that were not written when the session ended are written when the d
   journal.end();
   expect((await service.page('flaky', { limit: 10 })).lines).toEqual([]);
   flaky.down = false;
-  await expect.poll(async () => (await service.page('flaky', { limit: 10 })).lines.length, { timeout: 30_000 }).toBe(3);
-  await expect.poll(() => service.counts().journals, { timeout: 30_000 }).toBe(0);
+  await expect.poll(async () => (await service.page('flaky', { limit: 10 })).lines.length, { timeout: 60_000 }).toBe(3);
+  await expect.poll(() => service.counts().journals, { timeout: 60_000 }).toBe(0);
 });

@@ -70,7 +70,7 @@ let id: string;
 const ids: string[] = [];
 const watched = { enabled: true, browser: { page: { enabled: true }, network: { enabled: true } } };
 
-test('a profile is logged in with the help of a person, and sessions with it are', { timeout: 240_000 }, async () => {
+test('a profile is logged in with the help of a person, and sessions with it are', { timeout: 300_000 }, async () => {
   const made = await connections().create({
     domain: site.host,
     profile_name: 'ann',
@@ -142,7 +142,7 @@ test('a profile is logged in with the help of a person, and sessions with it are
   seen.push([...video.headers], await sdk.browsers.replays.list(session!));
 });
 
-test('after a restart a check finds a lost login, and logs in without a person', { timeout: 240_000 }, async () => {
+test('after a restart a check finds a lost login, and logs in without a person', { timeout: 300_000 }, async () => {
   expect(await connections().retrieve(id)).toMatchObject({
     can_reauth: true,
     can_reauth_reason: 'requirements_satisfiable',
@@ -176,7 +176,7 @@ test('after a restart a check finds a lost login, and logs in without a person',
   ]);
 });
 
-test('a login that fails leaves the profile as it was, and says why', { timeout: 240_000 }, async () => {
+test('a login that fails leaves the profile as it was, and says why', { timeout: 300_000 }, async () => {
   await sdk.credentials.update((await connections().retrieve(id)).credential!.name!, {
     values: { password: planted.wrong },
   });
@@ -194,7 +194,7 @@ test('a login that fails leaves the profile as it was, and says why', { timeout:
   seen.push(failed);
 });
 
-test('a login goes through a TOTP code and a passkey that the site demands', { timeout: 240_000 }, async () => {
+test('a login goes through a TOTP code and a passkey that the site demands', { timeout: 300_000 }, async () => {
   const { username, password } = planted;
   const credential = { name: 'bob', domain: keySite.host, values: { username, password }, totp_secret: totp };
   await sdk.credentials.create(credential);
@@ -220,7 +220,7 @@ test('a login goes through a TOTP code and a passkey that the site demands', { t
 
 test(
   'no secret is in a log, a row, an event, a recipe, an explanation, telemetry or the name of a video',
-  { timeout: 120_000 },
+  { timeout: 300_000 },
   async () => {
     ids.push(id);
     expect(ids).toHaveLength(2);

@@ -36,7 +36,7 @@ afterAll(async () => {
 afterEach(async () => {
   await Promise.all(open.splice(0).map((client) => client.close()));
   // The server hears of it a moment later, and tests count its clients.
-  await vi.waitUntil(() => server.mux.clientCount === 0, { timeout: 30_000 });
+  await vi.waitUntil(() => server.mux.clientCount === 0, { timeout: 60_000 });
 });
 
 async function client(): Promise<RawClient> {

@@ -370,15 +370,15 @@ describe.each([{ headless: true }, { headless: false }])('hands on a session, he
     await computer().pressKey(id, { keys: ['Ctrl+l'] });
     await expect.poll(() => look(bar)).not.toBe(unused);
     await computer().typeText(id, { text: `${pages.url}next\n` });
-    await expect.poll(() => page.title(), { timeout: 30_000 }).toBe('next');
+    await expect.poll(() => page.title(), { timeout: 60_000 }).toBe('next');
     await page.goto(`${pages.url}desk`);
     // A native popup of a select.
     const below = { ...at(150, 280), width: 60, height: 40 };
     const closed = await look(below);
     await computer().clickMouse(id, at(200, 260));
-    await expect.poll(() => look(below), { timeout: 30_000 }).not.toBe(closed); // it is open
+    await expect.poll(() => look(below), { timeout: 60_000 }).not.toBe(closed); // it is open
     await computer().pressKey(id, { keys: ['Down', 'Down', 'Return'] });
-    await expect.poll(() => page.locator('#pick').inputValue(), { timeout: 30_000 }).toBe('three');
+    await expect.poll(() => page.locator('#pick').inputValue(), { timeout: 60_000 }).toBe('three');
     // A new tab.
     const context = playwright.contexts()[0]!;
     const opened = context.waitForEvent('page');

@@ -294,7 +294,7 @@ describe.each([{ headless: true }, { headless: false }])(
       const reader = stream.body!.getReader();
       await reader.read();
       leaving.abort();
-      await expect.poll(() => target.closed, { timeout: 30_000 }).toEqual(['/drip']);
+      await expect.poll(() => target.closed, { timeout: 60_000 }).toEqual(['/drip']);
 
       // And while nothing has been answered yet.
       const { port } = new URL(service.url);

@@ -16,7 +16,7 @@ beforeAll(async () => {
   node = await start();
   const { deployment } = await deploy(client(node), await plainApp(), 'index.js');
   if (deployment.status !== 'running') throw new Error(deployment.status_reason);
-}, 240_000);
+}, 300_000);
 afterAll(async () => {
   await nodes?.close();
   await registry?.close();
@@ -60,7 +60,7 @@ test('after kill -9 and a new start, running invocations have failed and queued 
   await expect.poll(() => states(queued), { timeout: 120_000 }).toEqual({ succeeded: 20 });
   const { status_reason } = await client(node).invocations.retrieve(running[0]!);
   expect(status_reason).toContain('The service ended while it ran');
-}, 240_000);
+}, 300_000);
 
 test('the death of a node moves its queue to the other, and fails its running invocations', async () => {
   const { running, queued } = await fill(node);

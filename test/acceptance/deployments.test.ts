@@ -120,7 +120,7 @@ describe('a deployment', () => {
     const second = await deploy(client, unknown, 'index.js');
     expect(second.deployment.status_reason).toContain('npm install ended with code');
     expect(second.lines.join('\n')).toContain('not-in-the-registry');
-  }, 120_000);
+  }, 300_000);
 });
 
 test('a deployment comes from a private git repository, by the system’s git, and its token is nowhere to be read', async () => {
@@ -211,7 +211,7 @@ describe('an action', () => {
     expect(eaten).toMatchObject({ status: 'failed', status_reason: expect.stringContaining('256 MiB') });
     expect((await outputOf('forks')).made).toBeLessThan(5000);
     expect((await outputOf('echo', {})).greeting).toBe('hi');
-  }, 120_000);
+  }, 300_000);
 
   test('sees nothing of the host, of other apps or of the service, and cannot change its own files', async () => {
     const paths = [
@@ -270,13 +270,13 @@ describe('an invocation', () => {
       .toMatchObject({ status: 'running' });
     await client.invocations.update(endless.id, { status: 'failed' });
     await ended(endless.id);
-  }, 120_000);
+  }, 300_000);
 
   test('that runs too long fails, and says so', async () => {
     const { id } = await invoke('waits', { ms: 600_000 }, { async: true, async_timeout_seconds: 10 });
     await ended(id);
     expect((await client.invocations.retrieve(id)).status_reason).toContain('longer than 10 s');
-  }, 180_000);
+  }, 300_000);
 
   test('is queued when its project is at its limit; an invocation that cannot wait is refused', async () => {
     const project = await client.projects.list().then((page) => page.getPaginatedItems()[0]!);
@@ -297,7 +297,7 @@ describe('an invocation', () => {
       .toMatchObject({ status: 'succeeded' });
     expect(await client.invocations.retrieve(first.id)).toMatchObject({ status: 'succeeded', output: '"enough"' });
     await client.projects.limits.update(project.id, { max_concurrent_invocations: 0 });
-  }, 180_000);
+  }, 300_000);
 });
 
 test('an app in TypeScript drives a browser of its invocation, which ends with it', async () => {
@@ -316,7 +316,7 @@ test('an app in TypeScript drives a browser of its invocation, which ends with i
 
   const again = await deploy(client, await typescriptApp(), 'src/index.ts', { version: '1.0' });
   expect(again.deployment.status_reason).toContain('force');
-}, 180_000);
+}, 300_000);
 
 test('a newer deployment takes the app over, and after the last stop nothing is left', async () => {
   const key = JSON.parse((await invoke('secret')).output!).key as string;
@@ -346,4 +346,4 @@ test('a newer deployment takes the app over, and after the last stop nothing is 
   await expectNothingLeft(service);
   const workshop = traces(service.dataDir, 'workshop/cells');
   await expect.poll(() => [...workshop.directories(), ...workshop.cgroups(), ...workshop.processes()]).toEqual([]);
-}, 180_000);
+}, 300_000);

@@ -42,7 +42,7 @@ describe.runIf(isolation.sandboxed)('watches of a session', () => {
       opened,
       end,
       leave: () => stop.abort(),
-      until: (what: string) => vi.waitFor(() => expect(seen).toContain(what), { timeout: 30_000 }),
+      until: (what: string) => vi.waitFor(() => expect(seen).toContain(what), { timeout: 60_000 }),
     };
   }
 

@@ -494,6 +494,6 @@ describe.runIf(isolation.sandboxed)('files of a session', () => {
     await sdk.browsers.process.exec(id(), { command: 'truncate', args: ['-s', '50M', `${home}/sparse`] });
     const file = await sdk.browsers.fs.readFile(id(), { path: `${home}/sparse` });
     await file.body!.cancel();
-    await expect.poll(() => service.app.sessions.running(id())!.standingBy, { timeout: 30_000 }).toBe(true);
+    await expect.poll(() => service.app.sessions.running(id())!.standingBy, { timeout: 60_000 }).toBe(true);
   });
 });

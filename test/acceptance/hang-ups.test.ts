@@ -113,7 +113,7 @@ async function request(path: string) {
 
 test.concurrent.for(Object.entries(routes))(
   'a client of %s that hangs up while the session wakes, before the first byte or in the middle leaves a session that idles out',
-  { timeout: 120_000 },
+  { timeout: 300_000 },
   async ([, prepare], { expect }) => {
     const { session_id: id, base_url: base } = await ask('POST', '/browsers', { headless: true, timeout_seconds: 10 });
     const path = await prepare({ id, base });

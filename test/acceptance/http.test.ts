@@ -303,7 +303,7 @@ describe('manners', () => {
     );
     expect(other.body.doctor).toEqual(body.doctor); // one check of the machine serves both requests
     await expectDoctorAgrees((path) => service.call('GET', path));
-  }, 150_000);
+  }, 300_000);
 
   test('/about and /metrics report for how long the event loop was blocked', async () => {
     const end = Date.now() + 200; // the service runs in this process

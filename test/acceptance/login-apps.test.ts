@@ -27,7 +27,7 @@ test('a connection logs in to Django with a password and a TOTP code', async (co
   const { id, profile } = await connectTo(service, subject);
   expect(await logIn(service, subject, id)).toMatchObject({ status: 'AUTHENTICATED', flow_status: 'SUCCESS' });
   expect(await isLoggedIn(service, subject, profile)).toBe(true);
-}, 240_000);
+}, 300_000);
 
 test('a connection logs in through an OpenID provider on another host, and again when site and provider ended their sessions', async (context) => {
   const subject = subjects.get('oidc-provider');
@@ -40,4 +40,4 @@ test('a connection logs in through an OpenID provider on another host, and again
   const wrong = await connectTo(service, subject, { ...subject.values, password: 'not this one' });
   const refused = await logIn(service, subject, wrong.id);
   expect(refused).toMatchObject({ status: 'NEEDS_AUTH', error_code: 'credentials_invalid' });
-}, 240_000);
+}, 300_000);

@@ -144,7 +144,7 @@ test('a passkey that the site demands is created, used at once, and used to log 
   const old = await forms.pages();
   await forms.open(windows.url); // without the passkeys of the others
   for (const { pageId } of old) await forms.close(pageId);
-  await expect.poll(async () => (await forms.pages()).length, { timeout: 30_000 }).toBe(1);
+  await expect.poll(async () => (await forms.pages()).length, { timeout: 60_000 }).toBe(1);
   const again = await login(page, { flowType: 'REAUTH', recipe, passkeys, mayEnrol: true });
   expect(again.outcome.status).toBe('SUCCESS');
   expect(windows.answered).toEqual(['passkey used']);

@@ -50,7 +50,7 @@ afterAll(() => {
 /** The maximum number of characters of a page that a login may store and show. */
 const mostStored = 1_000_000;
 
-test.each(Object.keys(pages))('a login at a page %s ends with a reason', { timeout: 240_000 }, async (name) => {
+test.each(Object.keys(pages))('a login at a page %s ends with a reason', { timeout: 300_000 }, async (name) => {
   const server = await muxServer();
   const forms = openForms(server.mux);
   const reports: FlowState[] = [];

@@ -141,7 +141,7 @@ describe.each([
     }
   });
 
-  test('an agent logs in by a stored credential, which it does not see', { timeout: 240_000 }, async () => {
+  test('an agent logs in by a stored credential, which it does not see', { timeout: 300_000 }, async () => {
     const name = way.replaceAll(' ', '-');
     await service.sdk().credentials.create({ name, domain: shop.host, values: person });
     const { client, call, json, heard } = await connect(open());

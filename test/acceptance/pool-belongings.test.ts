@@ -113,11 +113,11 @@ describe('a pool', () => {
         const leased = await acquire(pool);
         await release(pool, leased);
         const filled = async (id: string) => (await sdk.browserPools.retrieve(id)).available_count;
-        await expect.poll(() => filled(pool.id), { timeout: 40_000 }).toBe(1);
-        await expect.poll(() => filled(left.id), { timeout: 40_000 }).toBe(1);
+        await expect.poll(() => filled(pool.id), { timeout: 60_000 }).toBe(1);
+        await expect.poll(() => filled(left.id), { timeout: 60_000 }).toBe(1);
         const [before] = await browsersOf(pool);
         await save(profile.id, site.logIn);
-        await expect.poll(() => browsersOf(pool), { timeout: 40_000 }).not.toContain(before); // the pool hears of it
+        await expect.poll(() => browsersOf(pool), { timeout: 60_000 }).not.toContain(before); // the pool hears of it
         const fresh = await acquire(pool);
         expect(await site.look(fresh)).toEqual(loggedIn);
         const old = await acquire(left);

@@ -232,7 +232,7 @@ test('three nodes, one killed and one frozen for a while, under load: no double 
   try {
     const isGone = async () =>
       (await nodes.ask(sql`select id from nodes where id = any (${[idOfB, idOfC]})`)).length === 0;
-    await expect.poll(isGone, { timeout: 40_000, interval: 500 }).toBe(true);
+    await expect.poll(isGone, { timeout: 60_000, interval: 500 }).toBe(true);
     const atA = async () => (await browsersOf(id)).filter(({ node_id }) => node_id !== idOfB && node_id !== idOfC);
     await expect.poll(async () => (await atA()).length, { timeout: 60_000, interval: 500 }).toBe(6);
     c.child.kill('SIGCONT');

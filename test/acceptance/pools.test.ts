@@ -183,7 +183,7 @@ describe('a pool', () => {
           expect(session.start_url).toBe(expected);
           expect(await sdk.browsers.retrieve(session.session_id)).toMatchObject({ start_url: expected });
           const browser = await chromium.connectOverCDP(session.cdp_ws_url);
-          await expect.poll(() => browser.contexts()[0]!.pages()[0]!.url(), { timeout: 30_000 }).toBe(expected);
+          await expect.poll(() => browser.contexts()[0]!.pages()[0]!.url(), { timeout: 60_000 }).toBe(expected);
           await browser.close();
           await sdk.browserPools.release(id, { session_id: session.session_id });
         }

@@ -261,7 +261,7 @@ describe.runIf(isolation.sandboxed)('processes of a session', () => {
     await sleep(2 * STANDBY_MS);
     expect(standing()).toBe(false);
     await sdk.browsers.process.kill(process_id!, { id: id(), signal: 'TERM' });
-    await expect.poll(standing, { timeout: 30_000 }).toBe(true);
+    await expect.poll(standing, { timeout: 60_000 }).toBe(true);
     const { stdout_b64 } = await sdk.browsers.process.exec(id(), { command: 'echo', args: ['awake'] });
     expect(text(stdout_b64)).toBe('awake\n');
   });
@@ -286,7 +286,7 @@ describe.runIf(isolation.sandboxed)('processes of a session', () => {
     return {
       end,
       said: () => said,
-      until: (what: string | RegExp) => vi.waitFor(() => expect(said).toMatch(what), { timeout: 30_000 }),
+      until: (what: string | RegExp) => vi.waitFor(() => expect(said).toMatch(what), { timeout: 60_000 }),
     };
   }
 });

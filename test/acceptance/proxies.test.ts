@@ -332,7 +332,7 @@ describe.runIf(here)('proxies', () => {
   test('new proxies are checked automatically', async () => {
     const proxy = await createProxy('dante');
     const status = async () => (await sdk.proxies.retrieve(proxy)).status;
-    await expect.poll(status, { timeout: 30_000 }).toBe('available');
+    await expect.poll(status, { timeout: 60_000 }).toBe('available');
     expect(await sdk.proxies.retrieve(proxy)).toMatchObject({
       ip_address: running['dante']!.exit,
       last_checked: expect.any(String),

@@ -135,7 +135,7 @@ describe.each([{ headless: true }, { headless: false }])('a replay, headless: $h
       const page = await viewer.newPage();
       await page.goto(replay_view_url);
       await expect
-        .poll(() => page.evaluate<number>('document.querySelector("video").currentTime'), { timeout: 30_000 })
+        .poll(() => page.evaluate<number>('document.querySelector("video").currentTime'), { timeout: 60_000 })
         .toBeGreaterThan(0.3);
       expect(await page.evaluate('document.querySelector("video").videoWidth')).toBe(802);
     } finally {
@@ -250,7 +250,7 @@ test('unfinished replays of a killed service are finished by the next one, and o
   try {
     const list = () => next.sdk().browsers.replays.list(id);
     const settled = { replay_id, status: 'available', ended_reason: 'service_restarted' };
-    await expect.poll(list, { timeout: 30_000 }).toMatchObject([settled]);
+    await expect.poll(list, { timeout: 60_000 }).toMatchObject([settled]);
     await expect.poll(() => readdir(files)).toEqual([`${replay_id}.mp4`]);
     await next.app.replays.expire();
     expect(await list()).toHaveLength(1);
@@ -269,13 +269,13 @@ test('a recording keeps a session awake, and a request wakes a session in standb
   const { replay_id } = await sdk.browsers.replays.start(id, { framerate: 1 });
   // Made after the recording began: by the time this one sleeps, the other would.
   const { session_id: beside } = await sdk.browsers.create({ headless: true });
-  await expect.poll(() => service.app.sessions.running(beside)!.standingBy, { timeout: 30_000 }).toBe(true);
+  await expect.poll(() => service.app.sessions.running(beside)!.standingBy, { timeout: 60_000 }).toBe(true);
   expect(session.standingBy).toBe(false);
   expect((await sdk.browsers.curl(beside, { url: pages.url })).status).toBe(200);
   expect(service.app.sessions.running(beside)!.standingBy).toBe(false);
   await sdk.browsers.replays.stop(replay_id, { id });
   await finished(id, replay_id);
-  await expect.poll(() => session.standingBy, { timeout: 30_000 }).toBe(true);
+  await expect.poll(() => session.standingBy, { timeout: 60_000 }).toBe(true);
   expect((await sdk.browsers.computer.captureScreenshot(id)).status).toBe(200);
   expect(session.standingBy).toBe(false);
   await Promise.all([id, beside].map((each) => sdk.browsers.deleteByID(each)));

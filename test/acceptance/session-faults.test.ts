@@ -114,12 +114,12 @@ describe('a crash', () => {
     const browser = (await processesOf(session.session_id)).find(
       ({ command }) => /^\S*chromium\S* /.test(command) && !command.includes('--type='),
     )!;
-    await expect.poll(() => service.app.sessions.counts().standby, { timeout: 30_000 }).toBe(1);
+    await expect.poll(() => service.app.sessions.counts().standby, { timeout: 60_000 }).toBe(1);
     process.kill(browser.pid, 'SIGKILL'); // a frozen process dies when it is woken
     const client = await reconnecting(session.cdp_ws_url);
     expect(await client.result('Browser.getVersion')).toHaveProperty('product');
     await client.close();
-    await expect.poll(() => service.app.sessions.counts().standby, { timeout: 30_000 }).toBe(1);
+    await expect.poll(() => service.app.sessions.counts().standby, { timeout: 60_000 }).toBe(1);
   });
 
   test('too many ends the session, and says so', async () => {
@@ -132,7 +132,7 @@ describe('a crash', () => {
       );
     }
     expect((await upgrade(session.cdp_ws_url)).status).toBe(404);
-    await expect.poll(() => leftovers(service), { timeout: 30_000 }).toEqual([]);
+    await expect.poll(() => leftovers(service), { timeout: 60_000 }).toEqual([]);
     expect((await service.call('GET', `/browsers/${session.session_id}`)).status).toBe(404);
     expect(await sdk.browsers.retrieve(session.session_id, { include_deleted: true })).toMatchObject({
       ended_reason: 'crashed',
@@ -148,7 +148,7 @@ describe('a crash', () => {
       const stopped = own.app.sessions.stop(body.session_id, 'idle');
       process.kill(Number(postmaster), 'SIGKILL');
       await stopped;
-      await expect.poll(() => leftovers(own).catch((error: Error) => error.message), { timeout: 30_000 }).toEqual([]);
+      await expect.poll(() => leftovers(own).catch((error: Error) => error.message), { timeout: 60_000 }).toEqual([]);
     } finally {
       await own.close();
     }
@@ -282,7 +282,7 @@ describe('a client that hangs up', () => {
     await sleep(ms); // where in the request it happens is what this test is about
     asked.destroy();
     if (await answered) return; // too late to be a hang-up
-    await expect.poll(() => leftovers(service), { timeout: 30_000 }).toEqual([]);
+    await expect.poll(() => leftovers(service), { timeout: 60_000 }).toEqual([]);
   });
 });
 
@@ -388,7 +388,7 @@ describe('the service', () => {
     await Promise.all([...clients.map(({ closed }) => closed), starting]);
     const alive = () => [...processes].filter(([pid, at]) => startTime(pid) === at && tree(pid).includes(pid));
     await expect
-      .poll(() => alive().filter(([pid]) => !isDatabase(pid) && !/postgres/.test(commandOf(pid))), { timeout: 30_000 })
+      .poll(() => alive().filter(([pid]) => !isDatabase(pid) && !/postgres/.test(commandOf(pid))), { timeout: 60_000 })
       .toEqual([]);
 
     const second = await spawnService({ ...env, CORRAL_WARM_SPARES: 'off' });
@@ -405,7 +405,7 @@ describe('the service', () => {
     }
     await second.kill();
     await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
-  }, 240_000);
+  }, 300_000);
 });
 
 function commandOf(pid: number): string {

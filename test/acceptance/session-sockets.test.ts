@@ -290,12 +290,12 @@ describe('a websocket', () => {
     const other = await upgrade(session.cdp_ws_url, { upgrade: 'h2c' });
     expect(other).toMatchObject({ status: 404, body: { code: 'not_found' } });
     // No client is connected, so the session goes into standby; a hold that was not released would keep it awake.
-    await expect.poll(() => service.app.sessions.counts().standby, { timeout: 30_000 }).toBe(1);
+    await expect.poll(() => service.app.sessions.counts().standby, { timeout: 60_000 }).toBe(1);
   });
 
   test('that goes away while the browser wakes up holds nothing', async () => {
     const session = await create();
-    await expect.poll(() => service.app.sessions.counts().standby, { timeout: 30_000 }).toBe(1);
+    await expect.poll(() => service.app.sessions.counts().standby, { timeout: 60_000 }).toBe(1);
     const socket = httpRequest(session.cdp_ws_url.replace(/^ws/, 'http'), {
       agent: false, // on a connection of its own
       headers: {
@@ -311,7 +311,7 @@ describe('a websocket', () => {
     await once(connection, 'connect');
     socket.destroy();
     await expect
-      .poll(() => service.app.sessions.counts(), { timeout: 30_000 })
+      .poll(() => service.app.sessions.counts(), { timeout: 60_000 })
       .toMatchObject({ standby: 1, clients: 0 });
   });
 

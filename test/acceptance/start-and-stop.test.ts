@@ -181,7 +181,7 @@ test('no answered write is lost by kill -9, three times over', async () => {
   expect(answered.size).toBeGreaterThan(50);
   await expectAll(answered, service.url, await firstKey());
   await service.kill();
-}, 240_000);
+}, 300_000);
 
 async function expectAll(answered: ReadonlySet<string>, url: string, key: string): Promise<void> {
   const present = await names(url, key);

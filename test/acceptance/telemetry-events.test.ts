@@ -24,7 +24,7 @@ afterAll(async () => {
 type Envelope = Kernel.Browsers.TelemetryEventsResponse;
 const on = { enabled: true };
 const off = { enabled: false };
-const patience = { timeout: 30_000 };
+const patience = { timeout: 60_000 };
 
 const create = (telemetry?: Kernel.BrowserCreateParams['telemetry']) =>
   sdk.browsers.create({ headless: true, timeout_seconds: 300, ...(telemetry === undefined ? {} : { telemetry }) });

@@ -93,7 +93,7 @@ beforeAll(async () => {
   // They are captured beside the client, and may come a moment later.
   while (!(await everythingCaptured())) await sleep(250);
   await client.close();
-}, 240_000);
+}, 300_000);
 afterAll(async () => {
   await viewer?.close();
   await service?.close();

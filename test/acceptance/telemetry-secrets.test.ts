@@ -87,7 +87,7 @@ test('secrets in every place are in no stream, archive, export, log or row', asy
   await Promise.all([tab.waitForNavigation(), tab.click('button')]);
   await browser.close();
   const read = async () => (await service.call('GET', `${path}/telemetry/events?since=1h&order=asc&limit=100`)).text;
-  await expect.poll(read, { timeout: 30_000 }).toContain('/login');
+  await expect.poll(read, { timeout: 60_000 }).toContain('/login');
   expect(await read()).toContain('[redacted]');
 
   const places: Record<string, string> = { archive: '' };

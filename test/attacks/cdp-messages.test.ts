@@ -33,7 +33,7 @@ const worst: Record<string, [bytes: number, make: (bytes: number) => string]> = 
   ],
 };
 
-describe('a message over CDP that takes long to read does not stop the service', { timeout: 180_000 }, () => {
+describe('a message over CDP that takes long to read does not stop the service', { timeout: 300_000 }, () => {
   let service: Awaited<ReturnType<typeof measuredService>>;
   let client: RawClient;
   beforeAll(async () => {

@@ -74,4 +74,4 @@ test('the operator may want browsers all the same', async () => {
   expect(await call('POST', '/browsers', { headless: true }), service!.log.slice(-30).join('')).toMatchObject({
     status: 200,
   });
-}, 120_000);
+}, 300_000);

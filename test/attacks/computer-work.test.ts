@@ -20,7 +20,7 @@ const keys = Array<string>(100).fill(Array(16).fill('Shift').join('+'));
 test.each([
   ['a drag of 80,000 steps', { drag_mouse: { path, smooth: false, steps_per_segment: 10_000, step_delay_ms: 0 } }, 1],
   ['a batch with 80,000 keys', { press_key: { keys } }, 50],
-])('%s does not stop the service', { timeout: 180_000 }, async (_, action, times) => {
+])('%s does not stop the service', { timeout: 300_000 }, async (_, action, times) => {
   const [type] = Object.keys(action);
   const actions = Array.from({ length: times }, () => ({ type, ...action }));
   const stop = await service.longestStop(async () => {

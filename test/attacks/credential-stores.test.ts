@@ -40,7 +40,7 @@ beforeAll(async () => {
   service = await measuredService({ CORRAL_ALLOW_PRIVATE_HOSTS: host });
   const request = { provider_type: 'http', name: 'store', token: 'token', server_url: `http://${host}` };
   provider = (await service.call('POST', '/org/credential_providers', request)).body.id;
-}, 120_000);
+}, 300_000);
 afterAll(async () => {
   await service?.close();
   store?.closeAllConnections();

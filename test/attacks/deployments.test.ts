@@ -151,7 +151,7 @@ describe('a build that was made to be unpacked', () => {
     const small = await archiveOf((at) => writeFile(join(at, 'file'), 'x'));
     await expect(unpack('full', small, async () => true)).rejects.toThrow('disk of the node is full');
     expect(existsSync(join(dir, 'full'))).toBe(false);
-  }, 180_000);
+  }, 300_000);
 });
 
 describe('the packages that a build has downloaded', () => {
@@ -287,7 +287,7 @@ describe('an app that is hostile', () => {
     const env_vars = { SECRET_WORD: 'xyzzy-plugh' };
     const { deployment, lines } = await deploy(client, zip, 'index.js', { env_vars });
     if (deployment.status !== 'running') throw new Error(lines.join('\n'));
-  }, 180_000);
+  }, 300_000);
   afterAll(async () => {
     await service?.close();
     await front?.close();
@@ -306,14 +306,14 @@ describe('an app that is hostile', () => {
       status_reason: expect.stringContaining('invalid result'),
     });
     expect(await invoke('key')).toMatchObject({ status: 'succeeded' });
-  }, 120_000);
+  }, 300_000);
 
   test('does not get its secrets into the reason why it was not built', async () => {
     const zip = await zipOf({ ...sdk, 'index.js': `throw new Error('\\0' + process.env.SECRET_WORD)` });
     const { deployment } = await deploy(client, zip, 'index.js', { env_vars: { SECRET_WORD: 'xyzzy-plugh' } });
     expect(deployment).toMatchObject({ status: 'failed', status_reason: expect.stringContaining('[redacted]') });
     expect(deployment.status_reason).not.toContain('xyzzy');
-  }, 180_000);
+  }, 300_000);
 
   test('finds no token of its repository when its packages are installed, and no way to the repository', async () => {
     const token = `ghp_${'aToken'.repeat(4)}`;
@@ -353,7 +353,7 @@ describe('an app that is hostile', () => {
     } finally {
       await repository.remove();
     }
-  }, 180_000);
+  }, 300_000);
 
   test('has a key that changes no key of its project, not its name, deploys and stops nothing, and reaches no other project', async () => {
     const key = JSON.parse((await invoke('key')).output!) as string;

@@ -104,4 +104,4 @@ test('no descriptor of the service is open in a browser, display, guest, tail, r
   await sdk.browsers.deleteByID(id); // packs the profile
   clearInterval(watching);
   expect([...seen].filter(([, held]) => held).map(([program]) => program)).toEqual([]);
-}, 240_000);
+}, 300_000);

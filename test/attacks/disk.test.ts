@@ -64,7 +64,7 @@ describe('a session that writes more than its bound', () => {
     const how = await Promise.race([ended(service, id), outlived(sdk, id, process_id!)]);
     expect(how).toMatchObject({ ended_reason: 'disk_limit' });
     expect(await closed).toMatch(/^1001 .*CORRAL_SESSION_DISK_MB/);
-    await expect.poll(() => existsSync(join(service.dataDir, 'sessions', id)), { timeout: 30_000 }).toBe(false);
+    await expect.poll(() => existsSync(join(service.dataDir, 'sessions', id)), { timeout: 60_000 }).toBe(false);
   });
 
   test('by a call that takes a disk at once, and writes nothing, is refused', async () => {
@@ -205,7 +205,7 @@ describe('on a disk that sessions could fill', () => {
       const next = await sdk.browsers.create({ headless: true });
       await sdk.browsers.deleteByID(next.session_id);
     },
-    240_000,
+    300_000,
   );
 });
 

@@ -62,7 +62,7 @@ test.each(Object.entries(smallMessages))(
   },
 );
 
-test('a screenshot of the largest display does not stop the service', { timeout: 180_000 }, async () => {
+test('a screenshot of the largest display does not stop the service', { timeout: 300_000 }, async () => {
   const stop = await service.longestStop(async () => {
     const { status } = await service.call('POST', `/browsers/${id}/computer/screenshot`, {});
     expect(status, service.output()).toBe(200);
@@ -72,7 +72,7 @@ test('a screenshot of the largest display does not stop the service', { timeout:
 
 test(
   'a recording of a display that is too large is refused, and one of the largest does not stop the service',
-  { timeout: 180_000 },
+  { timeout: 300_000 },
   async () => {
     const refused = await service.call('POST', `/browsers/${id}/replays`, {});
     expect([refused.status, refused.text]).toEqual([400, expect.stringContaining('8294400 pixels')]);

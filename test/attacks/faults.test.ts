@@ -31,7 +31,7 @@ beforeAll(async () => {
     NODE_OPTIONS: `--import=${pathToFileURL(join(import.meta.dirname, '../support/hostile/faults.mjs')).href}`,
   });
   key = (await readFile(join(dataDir, 'api-key'), 'utf8')).trim();
-}, 120_000);
+}, 300_000);
 
 afterAll(async () => {
   await service?.kill();
@@ -87,7 +87,7 @@ test.each([
   ['exception', 'an exception'],
 ])(
   'a page whose words make the service fail with %s ends its own session alone',
-  { timeout: 120_000 },
+  { timeout: 300_000 },
   async (kind, words) => {
     const [victim, bystander] = [await session(), await session()];
     const before = await counted(kind, 'session');
@@ -112,7 +112,7 @@ test.each([
   },
 );
 
-test('a client whose message makes the service fail ends its own session alone', { timeout: 120_000 }, async () => {
+test('a client whose message makes the service fail ends its own session alone', { timeout: 300_000 }, async () => {
   const [victim, bystander] = [await session(), await session()];
   // Without a mask, the service receives the words as they are.
   const bare = new WebSocket(victim.address, { generateMask: (mask) => mask.fill(0) });
@@ -126,7 +126,7 @@ test('a client whose message makes the service fail ends its own session alone',
 
 test(
   'a session that is deleted while its login asks for the cookies ends that login alone',
-  { timeout: 180_000 },
+  { timeout: 300_000 },
   async () => {
     const bystander = await session();
     await call('POST', '/credentials', { name: 'ann', domain: site.host, values: planted });

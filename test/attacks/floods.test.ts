@@ -64,7 +64,7 @@ const handshake = [
   '\r\n',
 ].join('\r\n');
 
-describe('requests without a key, sent without waiting for answers', { timeout: 180_000 }, () => {
+describe('requests without a key, sent without waiting for answers', { timeout: 300_000 }, () => {
   let service: Awaited<ReturnType<typeof measuredService>>;
   beforeAll(async () => {
     service = await measuredService();
@@ -134,7 +134,7 @@ async function flood(url: string, bytes: number, one: Buffer, last: Buffer, answ
   socket.destroy();
 }
 
-describe('messages that are sent faster than they are answered', { timeout: 180_000 }, () => {
+describe('messages that are sent faster than they are answered', { timeout: 300_000 }, () => {
   let service: Awaited<ReturnType<typeof measuredService>>;
   let session: { session_id: string; cdp_ws_url: string; webdriver_ws_url: string; base_url: string };
   beforeAll(async () => {

@@ -76,7 +76,7 @@ describe('a guest that was taken over', () => {
   }
 
   /** Why the service ended it. */
-  const end = (ended: string[]) => vi.waitUntil(() => ended[0], { timeout: 30_000 });
+  const end = (ended: string[]) => vi.waitUntil(() => ended[0], { timeout: 60_000 });
 
   test('does not have refusals pile up that it never reads', async () => {
     const { guest, ended } = hostile(`

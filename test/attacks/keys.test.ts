@@ -99,7 +99,7 @@ describe('addresses made with a key', () => {
     expect(stopped.status).toBe(200);
     expect((await fetch(replay_view_url!)).status).toBe(200);
     await sdk.projects.update(projectId, { status: 'archived' });
-    await expect.poll(async () => (await fetch(replay_view_url!)).status, { timeout: 30_000 }).toBe(401);
+    await expect.poll(async () => (await fetch(replay_view_url!)).status, { timeout: 60_000 }).toBe(401);
   });
 });
 

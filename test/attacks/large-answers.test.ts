@@ -37,7 +37,7 @@ async function tools(...calls: [name: string, args: object][]) {
   );
 }
 
-test('a hundred selectors for the same large element do not stop the service', { timeout: 180_000 }, async () => {
+test('a hundred selectors for the same large element do not stop the service', { timeout: 300_000 }, async () => {
   const wish = {
     html: `<p>${'x'.repeat(1_000_000)}`,
     elements: Array.from({ length: 100 }, () => ({ selector: 'p' })),
@@ -50,7 +50,7 @@ test('a hundred selectors for the same large element do not stop the service', {
   expect(stop).toBeLessThan(mostStopMs);
 });
 
-test('the largest output of a command does not stop the service', { timeout: 180_000 }, async () => {
+test('the largest output of a command does not stop the service', { timeout: 300_000 }, async () => {
   const stop = await service.longestStop(async () => {
     const { status, body } = await sh('head -c 9000000 /dev/zero; head -c 9000000 /dev/zero >&2');
     expect(status).toBe(200);
@@ -67,7 +67,7 @@ test('the largest output of a command does not stop the service', { timeout: 180
 test.each([
   ['output of control characters', 'exec_command', { command: 'cat /tmp/control' }],
   ['result of quotes', 'execute_playwright_code', { code: `return '"'.repeat(3_900_000)` }],
-])('a tool with a large %s does not stop the service', { timeout: 180_000 }, async (_, name, args) => {
+])('a tool with a large %s does not stop the service', { timeout: 300_000 }, async (_, name, args) => {
   const stop = await service.longestStop(async () => {
     const [result] = await tools([name, args]);
     expect(result!.content[0]!.text).toMatch(/more characters|than fit here/);
@@ -75,7 +75,7 @@ test.each([
   expect(stop).toBeLessThan(mostStopMs);
 });
 
-test('the largest outcome of code does not stop the service', { timeout: 180_000 }, async () => {
+test('the largest outcome of code does not stop the service', { timeout: 300_000 }, async () => {
   const code = `process.stdout.write('\\x01'.repeat(2 ** 20)); process.stderr.write('\\x02'.repeat(2 ** 20)); return 'é'.repeat(4e6)`;
   const stop = await service.longestStop(async () => {
     const { status, body } = await service.call('POST', `/browsers/${id}/playwright/execute`, { code });
@@ -91,7 +91,7 @@ test('the calls of one request do not each hold a large file', { timeout: 60_000
   expect(results.filter(({ isError }) => !isError).length).toBeLessThan(2);
 });
 
-test('readers of a file with many short lines do not stop the service', { timeout: 180_000 }, async () => {
+test('readers of a file with many short lines do not stop the service', { timeout: 300_000 }, async () => {
   const read = async () => {
     const url = `${service.url}/browsers/${id}/logs/stream?source=path&follow=false&path=/tmp/lines`;
     const response = await fetch(url, { headers: { authorization: `Bearer ${service.key}` } });
@@ -104,7 +104,7 @@ test('readers of a file with many short lines do not stop the service', { timeou
 
 test(
   'a session with thousands of processes does not stop the service when another one ends',
-  { timeout: 180_000 },
+  { timeout: 300_000 },
   async () => {
     const { body: crowd } = await service.call('POST', '/browsers', { headless: true, timeout_seconds: 600 });
     const script = 'i=0; while [ $i -lt 3500 ]; do sleep 600 & i=$((i+1)); done';

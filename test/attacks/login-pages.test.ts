@@ -49,7 +49,7 @@ beforeAll(async () => {
   handlers['/store/items'] = JSON.stringify({ items });
   service = await measuredService({ CORRAL_ALLOW_PRIVATE_HOSTS: pages.host });
   await made('/credentials', { name: 'many', domain: pages.host, values });
-}, 120_000);
+}, 300_000);
 afterAll(async () => {
   await service?.close();
   await pages?.close();
@@ -80,7 +80,7 @@ async function lookedAt(page: string, credential?: object): Promise<void> {
 
 test('options of a page that nearly have the secrets of a credential do not stop the service', async () => {
   expect(await service.longestStop(() => lookedAt('options', { name: 'many' }))).toBeLessThan(mostStopMs);
-}, 240_000);
+}, 300_000);
 
 test('options of a page that become many times as long without accents do not stop the service', async () => {
   expect(await service.longestStop(() => lookedAt('decomposed', { name: 'many' }))).toBeLessThan(mostStopMs);
@@ -95,7 +95,7 @@ describe('an item of a credential store', () => {
   test('with long names does not stop the service', async () => {
     const credential = { provider: 'store', path: '1' };
     expect(await service.longestStop(() => lookedAt('login', credential))).toBeLessThan(mostStopMs);
-  }, 240_000);
+  }, 300_000);
 
   test('with many names does not stop the service, and the login asks a person instead', async () => {
     const login = async () => {
@@ -116,7 +116,7 @@ describe('an item of a credential store', () => {
       await service.call('DELETE', `/auth/connections/${id}`);
     };
     expect(await service.longestStop(login)).toBeLessThan(mostStopMs);
-  }, 240_000);
+  }, 300_000);
 });
 
 test('a connection whose login typed many names, with a credential of many names, does not stop the service', async () => {
@@ -139,4 +139,4 @@ test('a connection whose login typed many names, with a credential of many names
   await made(`/auth/connections/${id}/submit`, { field_values });
   await is({ flow_status: 'SUCCESS' });
   expect(await service.longestStop(get)).toBeLessThan(mostStopMs);
-}, 240_000);
+}, 300_000);

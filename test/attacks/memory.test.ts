@@ -122,7 +122,7 @@ describe('the memory of the service', () => {
     return client;
   }
 
-  test('is not filled by twenty clients that ask for 64 MB each and never read', { timeout: 180_000 }, async () => {
+  test('is not filled by twenty clients that ask for 64 MB each and never read', { timeout: 300_000 }, async () => {
     const sessions = await Promise.all([create(), create(), create()]);
     // Ten on one session, five on each of two others.
     const plan = [...Array.from({ length: 10 }, () => 0), ...Array.from({ length: 5 }, () => [1, 2]).flat()];
@@ -138,7 +138,7 @@ describe('the memory of the service', () => {
     expect(resident()).toBeLessThan(MOST_RESIDENT);
   });
 
-  test('is not filled by clients that begin large messages and stop', { timeout: 180_000 }, async () => {
+  test('is not filled by clients that begin large messages and stop', { timeout: 300_000 }, async () => {
     const session = await create();
     const head = Buffer.alloc(14);
     head[0] = 0x81;
@@ -153,7 +153,7 @@ describe('the memory of the service', () => {
     expect(await watch()).toBeLessThan(MOST_RESIDENT);
   });
 
-  test('is not filled by requests whose bodies stop before their end', { timeout: 180_000 }, async () => {
+  test('is not filled by requests whose bodies stop before their end', { timeout: 300_000 }, async () => {
     const { hostname, port } = new URL(service.url);
     const path = `/browsers/${neighbour.session_id}/playwright/execute`;
     for (let i = 0; i < 120; i++) {
@@ -180,7 +180,7 @@ describe('the memory of the service', () => {
 
   test(
     'is not kept from a project by another one whose requests with large bodies wait',
-    { timeout: 180_000 },
+    { timeout: 300_000 },
     async () => {
       const [hoarder, other] = [await createProject('hoarder'), await createProject('other')];
       const [slow, quick] = [await create(hoarder), await create(other)];

@@ -172,7 +172,7 @@ const places: Record<string, () => void> = {
     site.pages['/form'] = form(thief.url);
   },
 };
-test.each(Object.keys(places))('a password is not typed into %s', { timeout: 200_000 }, async (place) => {
+test.each(Object.keys(places))('a password is not typed into %s', { timeout: 300_000 }, async (place) => {
   places[place]!();
   const ended = await logIn(await connection());
   expectNothingAt(thief);
@@ -221,7 +221,7 @@ test('a password is not typed at a tenant of auth0.com that the connection does 
     error_code: 'domain_not_allowed',
     error_message: expect.stringMatching(/thief\.eu\.auth0\.com.*allowed_domains/),
   });
-}, 200_000);
+}, 300_000);
 
 test('HTTP Basic of one site does not answer a challenge that another one has left behind', async () => {
   const asks: Page = (_request, response) =>
@@ -235,7 +235,7 @@ test('HTTP Basic of one site does not answer a challenge that another one has le
   const ended = await logIn(await connection());
   expectNothingAt(thief);
   expect(ended.flow_status).not.toBe('SUCCESS');
-}, 200_000);
+}, 300_000);
 
 test('a password is not sent without https to a site that the connection does not say http: of', async () => {
   takesPasswords(() => form(site.url));
@@ -246,7 +246,7 @@ test('a password is not sent without https to a site that the connection does no
     error_code: 'network_error',
     error_message: expect.stringContaining('http://'),
   });
-}, 200_000);
+}, 300_000);
 
 test('a redirect from another address to the site without https does not get the password', async () => {
   thief.pages['/start'] = redirectTo(() => `${site.url}/login`);
@@ -258,7 +258,7 @@ test('a redirect from another address to the site without https does not get the
     error_code: 'domain_not_allowed',
     error_message: expect.stringMatching(/without https/),
   });
-}, 200_000);
+}, 300_000);
 
 test('an answer is not typed at another allowed host if the page navigated there after the question', async () => {
   let leave = () => {};
@@ -286,7 +286,7 @@ test('an answer is not typed at another allowed host if the page navigated there
   const { interaction_id: _, ...bare } = answer;
   expect((await service.call('POST', `/auth/connections/${id}/submit`, bare)).status).toBe(422);
   expectNothingAt(thief);
-}, 200_000);
+}, 300_000);
 
 test('a frame that takes the focus while a password is typed gets no character of it', async () => {
   // An advertisement that receives a message from the page for each key.
@@ -316,7 +316,7 @@ test('a frame that takes the focus while a password is typed gets no character o
   }
   expect(site.got.length).toBeGreaterThan(0);
   expectNothingAt(thief);
-}, 200_000);
+}, 300_000);
 
 /** Stands in for the script of the forms, and for the origin of its document, and sends what it is called with to the thief. */
 const posing = () => `<script>
@@ -359,4 +359,4 @@ test('a domain that is given with http: is logged in at without https', async ()
   takesPasswords(() => form(site.url));
   const ended = await logIn(await connection({ domain: site.url, login_url: undefined }));
   expect(ended).toMatchObject({ flow_status: 'SUCCESS' });
-}, 200_000);
+}, 300_000);

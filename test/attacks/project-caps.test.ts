@@ -139,7 +139,7 @@ describe('a project with a cap', () => {
     await expect.poll(async () => (await look(first)).waiting_count + (await look(second)).waiting_count).toBe(2);
     await limit(4);
     expect((await Promise.all(four)).map(({ status }) => status)).toEqual([200, 200, 200, 200]);
-    await expect.poll(async () => (await total()).waits, { timeout: 30_000 }).toBeUndefined();
+    await expect.poll(async () => (await total()).waits, { timeout: 60_000 }).toBeUndefined();
     expect(await mostEver()).toBe(4);
   });
 });

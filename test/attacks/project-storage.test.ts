@@ -77,7 +77,7 @@ describe('a project that may store four megabytes', () => {
       return sent;
     });
     const refused = async () => (await upload(await extension(1))).body.code;
-    await expect.poll(refused, { timeout: 30_000 }).toBe('project_storage_full');
+    await expect.poll(refused, { timeout: 60_000 }).toBe('project_storage_full');
     for (const one of hanging) one.destroy();
     await empty();
     expect(await upload(await extension(1))).toMatchObject({ status: 201 });
@@ -131,7 +131,7 @@ describe('a project that may store four megabytes', () => {
       return all.find((one) => one['replay_id'] === replay_id)?.['ended_reason'];
     };
     await expect.poll(ending, { timeout: 90_000, interval: 200 }).toBe('storage_limit');
-    await expect.poll(claims, { timeout: 30_000 }).toBe(0);
+    await expect.poll(claims, { timeout: 60_000 }).toBe(0);
     expect(await service.call('POST', `/browsers/${id}/replays`, {})).toMatchObject({
       status: 507,
       body: { code: 'project_storage_full' },
@@ -139,7 +139,7 @@ describe('a project that may store four megabytes', () => {
     expect(await page.evaluate('6 * 7')).toBe(42);
     await browser.close();
     await sdk.browsers.deleteByID(id);
-  }, 180_000);
+  }, 300_000);
 });
 
 const echo = `require('@onkernel/sdk').apps.push({
@@ -155,7 +155,7 @@ describe('a project that may keep 64 megabytes of invocations', () => {
     sdk = service.sdk();
     const { deployment, lines } = await deploy(sdk, await zipOf({ ...bareSdk, 'index.js': echo }), 'index.js');
     if (deployment.status !== 'running') throw new Error(lines.join('\n'));
-  }, 120_000);
+  }, 300_000);
   afterAll(() => service?.close());
 
   test('has its oldest invocations deleted, and not the newest', async () => {
@@ -176,5 +176,5 @@ describe('a project that may keep 64 megabytes of invocations', () => {
     await expect.poll(kept, { timeout: 10_000 }).toBeLessThanOrEqual(64);
     expect(await sdk.invocations.retrieve(ids.at(-1)!)).toMatchObject({ status: 'succeeded', output: payload });
     await expect(sdk.invocations.retrieve(ids[0]!)).rejects.toMatchObject({ status: 404 });
-  }, 120_000);
+  }, 300_000);
 });

@@ -131,7 +131,7 @@ describe('a provider of the organisation', () => {
     expect(unshared?.body.message.replaceAll(provider, 'nothing')).toBe(missing?.body.message);
   });
 
-  test('gives nothing to a login of such a project that asks all providers', { timeout: 180_000 }, async () => {
+  test('gives nothing to a login of such a project that asks all providers', { timeout: 300_000 }, async () => {
     shop.forget();
     const made = await connect({ domain: shop.host, login_url: shop.url, credential: { auto: true } }, stranger);
     expect(made).toMatchObject({ status: 201 });
@@ -166,7 +166,7 @@ describe('a provider of the organisation', () => {
       () => madeEarlier({ domain: shop.host, login_url: `${evil.url}/login` }, 'auto_of', null),
     ],
     ['a site elsewhere', () => madeEarlier({ domain: evil.host, login_url: evil.url }, 'item', 'Team/Shop')],
-  ])('has nothing typed by an older connection with %s', { timeout: 180_000 }, async (_, made) => {
+  ])('has nothing typed by an older connection with %s', { timeout: 300_000 }, async (_, made) => {
     evil.forget();
     expect(await login(await made())).toMatchObject({
       flow_status: 'FAILED',
@@ -178,7 +178,7 @@ describe('a provider of the organisation', () => {
 
   test(
     'is typed at the site that the item names, by a project that it is shared with',
-    { timeout: 180_000 },
+    { timeout: 300_000 },
     async () => {
       shop.forget();
       const credential = { provider: 'Team', path: 'Team/Shop' };
@@ -188,7 +188,7 @@ describe('a provider of the organisation', () => {
     },
   );
 
-  test('gives a page that asks for other fields of the item none of them', { timeout: 180_000 }, async () => {
+  test('gives a page that asks for other fields of the item none of them', { timeout: 300_000 }, async () => {
     const credential = { provider: 'Team', path: 'Team/Nosy' };
     const { body } = await connect({ domain: nosy.host, login_url: nosy.url, credential });
     await login(body.id);
@@ -196,7 +196,7 @@ describe('a provider of the organisation', () => {
     expect(nosy.got().filter((text) => text !== username && text !== password)).toEqual([]);
   });
 
-  test('ends the login of a project that it was taken from', { timeout: 180_000 }, async () => {
+  test('ends the login of a project that it was taken from', { timeout: 300_000 }, async () => {
     shop.forget();
     const credential = { provider: 'Team', path: 'Team/Shop' };
     const { body } = await connect({ domain: shop.host, login_url: shop.url, credential });

@@ -37,7 +37,7 @@ const variables = Object.fromEntries(
  * One thread serves all tenants. A client that sends a text that takes long to read stops the service for all others. Where no key is
  * required, every client can send one.
  */
-describe('a text that is chosen to be read for long does not stop the service', { timeout: 180_000 }, () => {
+describe('a text that is chosen to be read for long does not stop the service', { timeout: 300_000 }, () => {
   let service: Awaited<ReturnType<typeof measuredService>>;
   let session: { session_id: string; base_url: string };
   beforeAll(async () => {

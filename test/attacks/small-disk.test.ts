@@ -85,7 +85,7 @@ describe('on a small disk', () => {
     neighbour = await chromium.connectOverCDP(cdp_ws_url); // so that it stays awake
     const script = 'head -c 20000000 /dev/urandom >~/big-own';
     await service.sdk().browsers.process.exec(session_id, { command: 'sh', args: ['-c', script] });
-  }, 120_000);
+  }, 300_000);
   afterAll(async () => {
     await neighbour?.close();
     if (neighbours) await service.call('DELETE', `/browsers/${neighbours}`);
@@ -185,5 +185,5 @@ describe('on a small disk', () => {
     const { id } = await deployFor({});
     await service.call('DELETE', `/deployments/${id}`);
     expect(await neighbourLives()).toBe(42);
-  }, 240_000);
+  }, 300_000);
 });

@@ -20,7 +20,7 @@ const PATIENCE = { timeout: 90_000, interval: 200 };
  * that a machine on which they succeed survives them. Where there are control groups they hold the bounds; where there are none (an
  * ordinary user without delegation) rlimits and a watch on memory do.
  */
-describe('a session that takes all it can', { timeout: 120_000 }, () => {
+describe('a session that takes all it can', { timeout: 300_000 }, () => {
   let service: Service;
   let mine: string;
   let neighbour: string;

@@ -21,7 +21,7 @@ const password = `ab${'a'.repeat(253)}`;
 const quotes = '"\\'.repeat(50);
 
 /** A page chooses the captured texts, and a tenant chooses the values that are hidden in them. */
-describe('a capture that takes long to write does not stop the service', { timeout: 240_000 }, () => {
+describe('a capture that takes long to write does not stop the service', { timeout: 300_000 }, () => {
   let service: Awaited<ReturnType<typeof measuredService>>;
   beforeAll(async () => {
     await listenOnLoopback(site);

@@ -128,7 +128,7 @@ it('fails what cannot be reached, for clients by its own name, and names the rea
   const fetched = `Promise.all(['http://${closed}/a', 'https://${closed}/b'].map((url) =>
     fetch(url, { mode: 'no-cors' }).then(() => 'answered', ({ name }) => name)))`;
   expect(await driven.evaluate(fetched)).toEqual(['TypeError', 'TypeError']);
-  await expect.poll(() => failures, { timeout: 30_000 }).toEqual(Array<string>(2).fill('net::ERR_CONNECTION_REFUSED'));
+  await expect.poll(() => failures, { timeout: 60_000 }).toEqual(Array<string>(2).fill('net::ERR_CONNECTION_REFUSED'));
 });
 
 it('leaves nothing open when it closes under a running browser', async () => {

@@ -60,7 +60,7 @@ describe('tunnels', () => {
     const socket = await openTunnel(port, `127.0.0.1:${target}`);
     socket.pause();
     let before = -1;
-    await expect.poll(() => before === (before = gateway.counters.down), { interval: 200, timeout: 30_000 }).toBe(true);
+    await expect.poll(() => before === (before = gateway.counters.down), { interval: 200, timeout: 60_000 }).toBe(true);
     expect(gateway.counters.down).toBeLessThan(50_000_000);
     socket.destroy();
     await expect.poll(() => open(gateway), patience).toBe(0);

@@ -60,7 +60,7 @@ async function raw(port: number, text: string): Promise<string> {
 const tunnelTo = (target: string) => `CONNECT ${target} HTTP/1.1\r\n\r\n`;
 const get = (url: string) => `GET ${url} HTTP/1.1\r\nConnection: close\r\n\r\n`;
 const openAt = ({ counters }: Gateway) => counters.clients + counters.upstreams;
-const patience = { timeout: 30_000 };
+const patience = { timeout: 60_000 };
 
 describe('handshakes', () => {
   /** Feeds the answers one byte at a time; returns the sent bytes and the rest. */

@@ -186,7 +186,7 @@ test('a page that polls and animates comes to rest, after what the click began',
   await forms.act(page, { kind: 'click', ref: element(snapshot, { tag: 'button' }).ref });
   await rest();
   // A server that takes longer than a page is waited for, as on a loaded machine, answers after the rest.
-  await expect.poll(async () => words(await forms.snapshot(page)), { timeout: 30_000 }).toContain('The outcome');
+  await expect.poll(async () => words(await forms.snapshot(page)), { timeout: 60_000 }).toContain('The outcome');
 });
 
 test('a page that another one opens is there with its opener', async () => {

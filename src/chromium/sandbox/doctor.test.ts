@@ -42,7 +42,7 @@ test('a required part that is missing is a finding; a failed check is reported',
 test('a look that hangs ends with the service', async () => {
   const { diagnose, looks, close } = await patient('setInterval(() => {}, 1000)');
   const look = diagnose();
-  await expect.poll(looks, { timeout: 30_000 }).toBe('x');
+  await expect.poll(looks, { timeout: 60_000 }).toBe('x');
   await close();
   expect(await look).toMatchObject({ failure: expect.stringContaining('SIGKILL') });
 });

@@ -32,7 +32,7 @@ const commands = (leader: number) => tree(leader).map(nameOf);
 async function fullTail(leader: number): Promise<number> {
   const tail = () => tree(leader).find((pid) => nameOf(pid) === 'tail');
   const bytes = async () => (await memoryParts(tail() ?? 0)).bytes;
-  await expect.poll(bytes, { timeout: 30_000 }).toBeGreaterThan(110 * 2 ** 20);
+  await expect.poll(bytes, { timeout: 60_000 }).toBeGreaterThan(110 * 2 ** 20);
   return tail()!;
 }
 
@@ -52,9 +52,9 @@ test('what takes too much loses its largest process, hears why, and its neighbou
         onKill: (sentence) => said.push(sentence),
       }),
     );
-  await expect.poll(() => sentences, { timeout: 30_000 }).toHaveLength(1);
+  await expect.poll(() => sentences, { timeout: 60_000 }).toHaveLength(1);
   expect(sentences[0]).toMatch(/took \d+ MB of memory and may take 60: its largest process was ended/);
-  await expect.poll(() => commands(large), { timeout: 30_000 }).not.toContain('tail');
+  await expect.poll(() => commands(large), { timeout: 60_000 }).not.toContain('tail');
   expect(commands(small)).toContain('tail');
   expect(neighbour).toEqual([]);
 });
@@ -71,7 +71,7 @@ test('a killed process is reported with its name and size', async () => {
       onKill: (_, report) => reports.push(report),
     }),
   );
-  await expect.poll(() => reports, { timeout: 30_000 }).toHaveLength(1);
+  await expect.poll(() => reports, { timeout: 60_000 }).toHaveLength(1);
   const [{ by, ended, largest }] = reports as [OutOfMemory];
   expect(by).toBe('service');
   expect(ended).toEqual([{ pid: expect.any(Number), name: 'tail', bytes: expect.any(Number) }]);
@@ -97,9 +97,9 @@ test('the largest process that has exited is reported as killed by the kernel', 
       onKill: (_, report) => reports.push(report),
     }),
   );
-  await expect.poll(() => looks, { timeout: 30_000 }).toBeGreaterThan(0);
+  await expect.poll(() => looks, { timeout: 60_000 }).toBeGreaterThan(0);
   process.kill(pid, 'SIGKILL'); // as the kernel does
-  await expect.poll(() => reports, { timeout: 30_000 }).toHaveLength(1);
+  await expect.poll(() => reports, { timeout: 60_000 }).toHaveLength(1);
   expect(reports[0]).toMatchObject({ by: 'kernel', mostBytes: 130 * 2 ** 20, ended: [{ pid, name: 'tail' }] });
 });
 
@@ -116,7 +116,7 @@ test('a process that the kernel killed is reported once', async () => {
   );
   count = 4;
   await expect
-    .poll(() => sentences, { timeout: 30_000 })
+    .poll(() => sentences, { timeout: 60_000 })
     .toEqual(["The session's memory ran out (1024 MB), and the kernel ended its largest process."]);
 });
 
@@ -135,7 +135,7 @@ test('the processes of sessions that are short of memory are read in turns of th
     onKill: () => {},
   });
   ends.push(watchMemory(session('one')), watchMemory(session('two')));
-  await expect.poll(() => seen, { timeout: 30_000 }).toContain('two');
+  await expect.poll(() => seen, { timeout: 60_000 }).toContain('two');
   expect(seen.slice(0, seen.indexOf('two'))).toContain('turn');
 });
 

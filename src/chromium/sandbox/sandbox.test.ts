@@ -142,7 +142,7 @@ describe.runIf(isolation.sandboxed)('inside a session', () => {
     const session = await yard.launch();
     await inside('setsid sleep 1000 >/dev/null 2>&1 & echo started', session);
     // Polled: on a busy machine `setsid` may not have become `sleep` yet.
-    await expect.poll(() => inside('cat /proc/[0-9]*/comm', session), { timeout: 30_000 }).toContain('sleep');
+    await expect.poll(() => inside('cat /proc/[0-9]*/comm', session), { timeout: 60_000 }).toContain('sleep');
     const namespace = session.init!;
     await session.stop();
     expect(tree(namespace)).toEqual([]); // without a zombie, which the machine's first process has yet to reap if the outer bwrap was killed

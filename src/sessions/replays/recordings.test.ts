@@ -28,7 +28,7 @@ function encoder() {
   return { output, stop: () => end('stopped'), end, ended };
 }
 
-const soon = (check: () => void) => vi.waitFor(check, { timeout: 30_000 });
+const soon = (check: () => void) => vi.waitFor(check, { timeout: 60_000 });
 
 /** Recordings of one session. `pictures`: whether a finished video has any. */
 function node({

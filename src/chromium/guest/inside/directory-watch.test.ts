@@ -26,7 +26,7 @@ async function watching(start: Start, recursive: boolean, before: (dir: string) 
     events,
     lines,
     isOver: () => over,
-    until: (...those: string[]) => vi.waitFor(() => expect(lines()).toEqual(those), { timeout: 30_000 }),
+    until: (...those: string[]) => vi.waitFor(() => expect(lines()).toEqual(those), { timeout: 60_000 }),
   };
 }
 
@@ -63,13 +63,13 @@ describe.each([
     const { dir, lines } = await watching(start, true);
     mkdirSync(join(dir, 'a/b/c'), { recursive: true });
     writeFileSync(join(dir, 'a/b/c/deep'), 'x');
-    await vi.waitFor(() => expect(lines()).toContain('CREATE /a/b/c/deep'), { timeout: 30_000 });
+    await vi.waitFor(() => expect(lines()).toContain('CREATE /a/b/c/deep'), { timeout: 60_000 });
     writeFileSync(join(dir, 'a/b/later'), 'x');
-    await vi.waitFor(() => expect(lines()).toContain('CREATE /a/b/later'), { timeout: 30_000 });
+    await vi.waitFor(() => expect(lines()).toContain('CREATE /a/b/later'), { timeout: 60_000 });
     expect(lines().filter((line) => line === 'CREATE /a/b/c/deep')).toHaveLength(1);
     renameSync(join(dir, 'a'), join(dir, 'z'));
     writeFileSync(join(dir, 'z/b/after'), 'x');
-    await vi.waitFor(() => expect(lines()).toContain('CREATE /z/b/after'), { timeout: 30_000 });
+    await vi.waitFor(() => expect(lines()).toContain('CREATE /z/b/after'), { timeout: 60_000 });
     expect(lines()).toContain('RENAME /a');
   });
 
@@ -84,7 +84,7 @@ describe.each([
   test('a watch ends when its directory goes', async () => {
     const { dir, lines, isOver } = await watching(start, true);
     rmSync(dir, { recursive: true });
-    await vi.waitFor(() => expect(isOver()).toBe(true), { timeout: 30_000 });
+    await vi.waitFor(() => expect(isOver()).toBe(true), { timeout: 60_000 });
     expect(lines()).toContain('DELETE /');
   });
 });
@@ -124,7 +124,7 @@ describe('a watch, as the kernel reports', () => {
     renameSync(join(dir, 'z'), join(away, 'z'));
     writeFileSync(join(away, 'z/b/two'), '');
     writeFileSync(join(dir, 'end'), '');
-    await vi.waitFor(() => expect(lines()).toContain('CREATE /end'), { timeout: 30_000 });
+    await vi.waitFor(() => expect(lines()).toContain('CREATE /end'), { timeout: 60_000 });
     expect(lines().slice(3)).toEqual(expect.arrayContaining(['DELETE /z', 'CREATE /end']));
   });
 
@@ -134,7 +134,7 @@ describe('a watch, as the kernel reports', () => {
     const other = await startWatch(one.dir, false, (event) => void (event !== 'over' && events.push(event.type)));
     writeFileSync(join(one.dir, 'a'), '');
     await one.until('CREATE /a');
-    await vi.waitFor(() => expect(events).toEqual(['CREATE']), { timeout: 30_000 });
+    await vi.waitFor(() => expect(events).toEqual(['CREATE']), { timeout: 60_000 });
     other.stop();
     writeFileSync(join(one.dir, 'b'), '');
     await one.until('CREATE /a', 'CREATE /b');
