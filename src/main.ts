@@ -59,7 +59,7 @@ async function stopped(signal: AbortSignal): Promise<void> {
 /** A service that is stopped during its start completes the current step, so that it can be closed, or exits after a time limit. */
 function giveUpLater(logger: ReturnType<typeof openLogger>) {
   logger.info('stopping before the start is complete');
-  exitWithin(20_000);
+  exitWithin(60_000); // a first start makes a database, which takes more than 20 s on a busy machine
 }
 
 function exitWithin(ms: number) {
