@@ -13,7 +13,7 @@ function arrive(paths: string[], clientOf?: () => unknown) {
     handled.push(url!);
     busy(10);
   }, clientOf);
-  for (const url of paths) paced({ url, socket: { destroyed: url === '/gone' } } as never, {} as never);
+  for (const url of paths) paced({ url, socket: { destroyed: url === '/gone' } } as never);
   return handled;
 }
 
