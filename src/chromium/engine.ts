@@ -107,7 +107,9 @@ const isCookieList = object({ cookies: list(object({ name: anyText, value: anyTe
 export async function startEngine(options: EngineOptions, signal: AbortSignal): Promise<Engine> {
   const { launch: how, toolbox } = options;
   await removeLocks(how.dir);
-  return engineOf(await launch({ ...how, tools: toolbox?.dir }, signal), options);
+  const browser = await launch({ ...how, tools: toolbox?.dir }, signal);
+  endWithPipe(browser);
+  return engineOf(browser, options);
 }
 
 function portOf(server: Server): number {
@@ -182,7 +184,6 @@ export function engineOf(
   const onDevtools = devtoolsPort({ browser, mux, control, group: share });
   const guest = guestOf({ browser, toolbox, allowUnsandboxed, onCdp, onDevtools, log, group: share });
   void browser.exited.then(() => guest.close());
-  endWithPipe(browser);
   const headful = browser.kind === 'headful';
   let wanted: Viewport | undefined;
   const [sizes, fitHeadless] = [windowSizes(browser.windowSize), headlessSizes()];

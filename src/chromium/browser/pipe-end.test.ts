@@ -9,7 +9,7 @@ test.each([
 ])('a browser that %s after its pipe has ended is stopped so often: %i', async (what, times) => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   const toBrowser = new PassThrough();
-  const stop = vi.fn(async () => {});
+  const stop = vi.fn<() => Promise<void>>(async () => {});
   let exit = () => {};
   endWithPipe({ toBrowser, exited: new Promise<void>((resolve) => (exit = resolve)), stop });
   await vi.advanceTimersByTimeAsync(60_000);
