@@ -135,9 +135,6 @@ export function liveSession(options: LiveSessionOptions) {
     get clientCount() {
       return clients.count;
     },
-    get clientsByKind() {
-      return clients.byKind;
-    },
     sight: sightOf({ clients, holds, front, wall, browsers, ending: () => ending }),
     get viewerCount() {
       return clients.viewers;

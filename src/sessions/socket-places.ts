@@ -3,7 +3,7 @@ import type { ClientKind } from './clients.ts';
 
 interface Counted {
   readonly clientCount: number;
-  readonly clientsByKind: Readonly<Record<ClientKind, number>>;
+  readonly sight: { readonly uses: Readonly<Record<ClientKind, number>> };
 }
 
 /**
@@ -19,7 +19,7 @@ export function socketPlaces(most: number, mostOfKind: Partial<Record<ClientKind
       const waiting = arriving.get(session) ?? [];
       if (session.clientCount + waiting.length >= most) throw errors.too_many_connections({ most });
       const mostSuch = mostOfKind[kind] ?? most;
-      const such = session.clientsByKind[kind] + waiting.filter((other) => other === kind).length;
+      const such = session.sight.uses[kind] + waiting.filter((other) => other === kind).length;
       if (such >= mostSuch) throw errors.too_many_connections({ most: mostSuch, kind });
       waiting.push(kind);
       arriving.set(session, waiting);
