@@ -147,7 +147,12 @@ describe(
         () => ({ context, locator: { type: 'css', value: 'a' }, startNodes: many(30_000, wrong) }),
         'error',
       ],
-      ['a long key', 'input.performActions', () => actions('key', [{ type: 'keyDown', value: 'a'.repeat(65_536) }]), 'error'],
+      [
+        'a long key',
+        'input.performActions',
+        () => actions('key', [{ type: 'keyDown', value: 'a'.repeat(65_536) }]),
+        'error',
+      ],
       ['buttons', 'input.performActions', () => ({ context, actions: buttons(95, 150) }), 'success'],
       ['the release of buttons', 'input.releaseActions', () => ({ context }), 'success'],
       ['ids of no node', 'script.callFunction', () => call(...many(900, { sharedId: 'f.'.repeat(490) })), 'error'],
@@ -238,7 +243,9 @@ describe(
       await client.result('session.subscribe', { events: ['network.beforeRequestSent'] });
       const urlPatterns = Array.from({ length: 100 }, (_, at) => ({ type: 'pattern', hostname: `a${at}.example` }));
       await client.result('network.addIntercept', { phases: ['beforeRequestSent'], urlPatterns });
-      const stop = await service.longestStop(() => inPage(`fetch('/${'x'.repeat(1000)}'.repeat(1900)).catch(() => {})`));
+      const stop = await service.longestStop(() =>
+        inPage(`fetch('/${'x'.repeat(1000)}'.repeat(1900)).catch(() => {})`),
+      );
       expect(stop).toBeLessThan(mostStopMs);
       client.socket.close();
       await bidi.result('session.unsubscribe', { subscriptions: [subscription] });

@@ -45,7 +45,9 @@ function excessOfActions({ actions: sources }: Params): string | undefined {
     return `input.performActions takes at most ${MOST_SOURCES} sources of input. Send several commands.`;
   const isLong = (action: unknown) =>
     record(action) && typeof action['value'] === 'string' && action['value'].length > LONGEST_KEY;
-  const keys = sources.flatMap((source) => (record(source) && Array.isArray(source['actions']) ? source['actions'] : []));
+  const keys = sources.flatMap((source) =>
+    record(source) && Array.isArray(source['actions']) ? source['actions'] : [],
+  );
   if (keys.some(isLong)) return `input.performActions: the value of a key has at most ${LONGEST_KEY} characters.`;
   return undefined;
 }

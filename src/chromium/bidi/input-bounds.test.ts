@@ -1,7 +1,9 @@
 import { ActionDispatcher } from 'chromium-bidi/out/Default/gen/src/bidiMapper/modules/input/ActionDispatcher.js';
 import { InputState } from 'chromium-bidi/out/Default/gen/src/bidiMapper/modules/input/InputState.js';
 import { expect, test } from 'vitest';
-import './input-bounds.ts';
+import { boundInput } from './input-bounds.ts';
+
+boundInput();
 
 const release = (id: string, value: string) => ({ id, action: { type: 'keyUp' as const, value } });
 

@@ -1,6 +1,8 @@
 import { NetworkStorage } from 'chromium-bidi/out/Default/gen/src/bidiMapper/modules/network/NetworkStorage.js';
 import { expect, test, vi } from 'vitest';
-import './intercepts.ts';
+import { parseAddressesOnce } from './intercepts.ts';
+
+parseAddressesOnce();
 
 const storage = () => new NetworkStorage({} as never, {} as never, { on() {} } as never);
 const request = (url: string) => ({ url, cdpTarget: { topLevelId: 'T' } }) as never;
@@ -20,7 +22,9 @@ test('an intercept blocks what its patterns, contexts and phases fit', () => {
     add({ port: '81' }),
   ];
   network.addIntercept({ phases: ['beforeRequestSent'] as never, contexts: ['U'], urlPatterns: [] });
-  const of = (url: string, phase = 'beforeRequestSent') => [...network.getInterceptsForPhase(request(url), phase as never)];
+  const of = (url: string, phase = 'beforeRequestSent') => [
+    ...network.getInterceptsForPhase(request(url), phase as never),
+  ];
   expect(of('https://a.example/')).toEqual([any, host]);
   expect(of('http://a.example/x?y')).toEqual([any, path]);
   expect(of('http://b.example:81/x')).toEqual([any, host, port]);

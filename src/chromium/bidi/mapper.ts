@@ -12,8 +12,8 @@ import { ANSWER, answerId, byteLength, eventIn } from '../cdp/message.ts';
 import { replaceOddIds, withFewHeaders } from './bounds.ts';
 import { MapperCdpError, MapperCloseError } from './fault.ts';
 import { Holdings, type ClientCommand } from './holdings.ts';
-import './input-bounds.ts';
-import './intercepts.ts';
+import { boundInput } from './input-bounds.ts';
+import { parseAddressesOnce } from './intercepts.ts';
 import { isLogEvent, withNotes } from './log-entries.ts';
 import { parseParams } from './params.ts';
 import { OTHER_ERROR, PendingCommands, type CdpAnswer } from './pending-commands.ts';
@@ -54,6 +54,9 @@ const isAttachment = object({
   targetInfo: object({ targetId: word, browserContextId: optional(word) }),
 });
 const MOST_SESSIONS = 20_000;
+
+boundInput();
+parseAddressesOnce();
 
 /** The params are parsed before the mapper gets them: its own parser takes exponential time. */
 const NO_PARSER = undefined;
