@@ -3,6 +3,7 @@ import { PassThrough, type Readable } from 'node:stream';
 import type { Multipart } from '@fastify/multipart';
 import type { FastifyRequest } from 'fastify';
 import { errors } from '../errors.ts';
+import { gatherChunks } from '../lib/gathered-chunks.ts';
 import { pipeInTurns } from '../lib/pipe-in-turns.ts';
 
 declare module 'fastify' {
@@ -24,6 +25,7 @@ const clocks = new WeakMap<IncomingMessage, BodyClock>();
 /** Starts the clock of every body before anything else is done with its request, so that no refusal leaves a connection to stall. */
 export function watchBodies(server: Server, seconds: number): void {
   server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
+    if (request.headers['transfer-encoding'] !== undefined) gatherChunks(request);
     if (hasBody(request)) clocks.set(request, new BodyClock(request, response, seconds));
   });
 }
