@@ -5,7 +5,7 @@ import { gatherChunks } from './gathered-chunks.ts';
 
 test('small chunks of a turn become one, and the order of all chunks is kept', async () => {
   const body = new PassThrough();
-  gatherChunks(body as never);
+  gatherChunks(body);
   const pieces: string[] = [];
   body.on('data', (piece: Buffer) => pieces.push(piece.toString()));
   const large = 'L'.repeat(5000);
