@@ -373,7 +373,7 @@ test('the values of a script are bounded, and the lists among them', () => {
 test('what the mapper handles in more than linear time is bounded', () => {
   const list = (count: number, item: unknown) => Array.from({ length: count }, () => item);
   const down = (value: string) => keys({ type: 'keyDown', value });
-  const host = (name: string) => ({ context, url: `http:${'\\'}${'\t'}/${'/'}${name}?x=${'y'.repeat(2000)}` });
+  const host = (name: string) => ({ context, url: `http:\\\t//${name}?x=${'y'.repeat(2000)}` });
   const patterns = (...urlPatterns: unknown[]) => ({ phases: ['beforeRequestSent'], urlPatterns });
   const sources = (count: number) => ({ context, actions: list(count, { type: 'none', id: 'n', actions: [] }) });
   const nodes = (count: number) => ({
