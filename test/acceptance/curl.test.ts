@@ -97,8 +97,6 @@ afterAll(async () => {
 describe.each([{ headless: true }, { headless: false }])(
   'a request through the browser, headless: $headless',
   (shape) => {
-    /** What the service does with the request and its client is the same for both browsers. */
-    const once = test.runIf(shape.headless);
     let browser: Awaited<ReturnType<typeof sdk.browsers.create>>;
     beforeAll(async () => {
       browser = await sdk.browsers.create({ ...shape, timeout_seconds: 300 });
@@ -231,7 +229,8 @@ describe.each([{ headless: true }, { headless: false }])(
       }
     });
 
-    once('streams, with the SDK’s fetch', async () => {
+    // What the service does with the request and its client is the same for both browsers.
+    test.runIf(shape.headless)('streams, with the SDK’s fetch', async () => {
       const url = target.url('/echo');
       const sent = Buffer.from([0, 1, 2, 253, 254, 255]);
       const answer = await sdk.browsers.fetch(browser.session_id, url, {
@@ -266,7 +265,7 @@ describe.each([{ headless: true }, { headless: false }])(
       expect(bytes).toBe(100 * MIB);
     });
 
-    once('waits in line for no longer than it may take', async () => {
+    test.runIf(shape.headless)('waits in line for no longer than it may take', async () => {
       target.closed.length = 0;
       const leaving = new AbortController();
       // From four hosts: Chromium keeps no more than six connections to one.
@@ -287,7 +286,7 @@ describe.each([{ headless: true }, { headless: false }])(
       await expect.poll(() => target.closed, { timeout: 60_000 }).toHaveLength(16); // before the next test counts its own
     });
 
-    once('ends when its client hangs up', async () => {
+    test.runIf(shape.headless)('ends when its client hangs up', async () => {
       target.closed.length = 0;
       const leaving = new AbortController();
       const stream = await sdk.browsers.fetch(browser.session_id, target.url('/drip'), { signal: leaving.signal });

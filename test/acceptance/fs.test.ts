@@ -44,8 +44,6 @@ describe.runIf(isolation.sandboxed)('files of a session', () => {
   describe.each(['headless', 'headful'] as const)('%s', (shape) => {
     const id = () => sessions[shape];
     const fs = () => sdk.browsers.fs;
-    /** Both shapes have the same guest, in the same sandbox. */
-    const once = test.runIf(shape === 'headless');
 
     test('a file is written, read, described, moved and deleted', async () => {
       await fs().writeFile(id(), Buffer.from('hello'), { path: `${home}/a/b/file.txt`, mode: '600' });
@@ -175,7 +173,8 @@ describe.runIf(isolation.sandboxed)('files of a session', () => {
       }
     });
 
-    once('directories are made, listed and deleted', async () => {
+    // Both shapes have the same guest, in the same sandbox.
+    test.runIf(shape === 'headless')('directories are made, listed and deleted', async () => {
       await fs().createDirectory(id(), { path: `${home}/d/e/f`, mode: '700' });
       await fs().createDirectory(id(), { path: `${home}/d/e/f` });
       await fs().writeFile(id(), Buffer.from('x'), { path: `${home}/d/e/one` });
@@ -187,22 +186,25 @@ describe.runIf(isolation.sandboxed)('files of a session', () => {
       await expect(fs().listFiles(id(), { path: `${home}/d` })).rejects.toMatchObject({ status: 404 });
     });
 
-    once('several files are uploaded in one go, and a directory comes back as an archive', async () => {
-      await fs().upload(id(), {
-        files: [
-          { dest_path: `${home}/up/one.txt`, file: new File(['one'], 'x') },
-          { dest_path: `${home}/up/deep/two.txt`, file: new File(['two'], 'y') },
-        ],
-      });
-      expect(await read(id(), `${home}/up/deep/two.txt`)).toBe('two');
-      await sdk.browsers.process.exec(id(), { command: 'ln', args: ['-s', 'one.txt', `${home}/up/link`] });
-      const archive = Buffer.from(await (await fs().downloadDirZip(id(), { path: `${home}/up` })).arrayBuffer());
-      expect((await namesIn(archive)).toSorted()).toEqual(['deep/', 'deep/two.txt', 'link', 'one.txt']);
-      await fs().uploadZip(id(), { dest_path: `${home}/copy`, zip_file: new File([archive], 'up.zip') });
-      expect(await read(id(), `${home}/copy/link`)).toBe('one');
-      expect(await read(id(), `${home}/copy/deep/two.txt`)).toBe('two');
-      await expect(fs().downloadDirZip(id(), { path: `${home}/up/one.txt` })).rejects.toMatchObject({ status: 400 });
-    });
+    test.runIf(shape === 'headless')(
+      'several files are uploaded in one go, and a directory comes back as an archive',
+      async () => {
+        await fs().upload(id(), {
+          files: [
+            { dest_path: `${home}/up/one.txt`, file: new File(['one'], 'x') },
+            { dest_path: `${home}/up/deep/two.txt`, file: new File(['two'], 'y') },
+          ],
+        });
+        expect(await read(id(), `${home}/up/deep/two.txt`)).toBe('two');
+        await sdk.browsers.process.exec(id(), { command: 'ln', args: ['-s', 'one.txt', `${home}/up/link`] });
+        const archive = Buffer.from(await (await fs().downloadDirZip(id(), { path: `${home}/up` })).arrayBuffer());
+        expect((await namesIn(archive)).toSorted()).toEqual(['deep/', 'deep/two.txt', 'link', 'one.txt']);
+        await fs().uploadZip(id(), { dest_path: `${home}/copy`, zip_file: new File([archive], 'up.zip') });
+        expect(await read(id(), `${home}/copy/link`)).toBe('one');
+        expect(await read(id(), `${home}/copy/deep/two.txt`)).toBe('two');
+        await expect(fs().downloadDirZip(id(), { path: `${home}/up/one.txt` })).rejects.toMatchObject({ status: 400 });
+      },
+    );
   });
 
   test('requests of the SDK to a session are served below its own address, with its token alone', async () => {

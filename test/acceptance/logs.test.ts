@@ -16,8 +16,6 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 describe.each([{ headless: true }, { headless: false }])('logs of a session, headless: $headless', ({ headless }) => {
-  /** Files are the same beside both browsers, and so is what reads them. */
-  const once = test.runIf(headless);
   let id: string;
   let cdp: string;
   /** The session's home, as we see it. */
@@ -32,7 +30,8 @@ describe.each([{ headless: true }, { headless: false }])('logs of a session, hea
   const append = (name: string, text: string) => appendFile(join(home, name), text);
   const stream = (query: Parameters<typeof sdk.browsers.logs.stream>[1]) => sdk.browsers.logs.stream(id, query);
 
-  once('streams a whole file, with long lines cut', async () => {
+  // Files are the same beside both browsers, and so is what reads them.
+  test.runIf(headless)('streams a whole file, with long lines cut', async () => {
     await write('whole.log', `one\nzwei: ä 世\n${'x'.repeat(100_000)}\nlast`);
     const seen: string[] = [];
     for await (const { event, message, timestamp } of await stream({
@@ -47,7 +46,7 @@ describe.each([{ headless: true }, { headless: false }])('logs of a session, hea
     expect(seen).toEqual(['one', 'zwei: ä 世', 'x'.repeat(64 * 1024), 'last']);
   });
 
-  once('follows a file from its end, cut or replaced', async () => {
+  test.runIf(headless)('follows a file from its end, cut or replaced', async () => {
     await write('app.log', 'before\n');
     const lines = await stream({ source: 'path', path: '/home/corral/app.log' });
     const reader = lines[Symbol.asyncIterator]();
@@ -67,7 +66,7 @@ describe.each([{ headless: true }, { headless: false }])('logs of a session, hea
     lines.controller.abort();
   });
 
-  once('refuses missing and invalid sources, and reads nothing outside of the session', async () => {
+  test.runIf(headless)('refuses missing and invalid sources, and reads nothing outside of the session', async () => {
     await mkdir(join(home, 'folder'));
     await symlink(join(service.dataDir, 'api-key'), join(home, 'link'));
     for (const [query, status] of [

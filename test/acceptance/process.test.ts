@@ -34,8 +34,6 @@ describe.runIf(isolation.sandboxed)('processes of a session', () => {
 
   describe.each(['headless', 'headful'] as const)('%s', (shape) => {
     const id = () => sessions[shape];
-    /** Both shapes have the same guest, in the same sandbox. The other tests show that it works beside either browser. */
-    const once = test.runIf(shape === 'headless');
     const sh = (script: string, more: Partial<Kernel.Browsers.ProcessExecParams> = {}) =>
       sdk.browsers.process.exec(id(), { command: 'sh', args: ['-c', script], ...more });
 
@@ -48,7 +46,8 @@ describe.runIf(isolation.sandboxed)('processes of a session', () => {
       expect(display).toBe(shape === 'headful' ? ':0\n' : '\n');
     });
 
-    once('its environment, directory and user are as requested', async () => {
+    // Both shapes have the same guest, in the same sandbox. The other tests show that it works beside either browser.
+    test.runIf(shape === 'headless')('its environment, directory and user are as requested', async () => {
       const asked = await sh('echo $A $HOME; pwd', { env: { A: 'b' }, cwd: '/tmp' });
       expect(text(asked.stdout_b64)).toBe('b /home/corral\n/tmp\n');
       const users = [{ as_root: true }, { as_user: 'root' }, { as_user: 'nobody' }, { as_user: '1234:5678' }, {}];
@@ -62,7 +61,7 @@ describe.runIf(isolation.sandboxed)('processes of a session', () => {
       ]);
     });
 
-    once('a command that cannot run is refused, with the reason', async () => {
+    test.runIf(shape === 'headless')('a command that cannot run is refused, with the reason', async () => {
       const bad = (body: object) => service.call('POST', `/browsers/${id()}/process/exec`, body);
       expect(await bad({ command: 'no-such-thing' })).toMatchObject({
         status: 400,
@@ -116,7 +115,7 @@ describe.runIf(isolation.sandboxed)('processes of a session', () => {
       expect(stdin).toMatchObject({ status: 400, body: { code: 'process_exited' } });
     });
 
-    once('status counts the whole tree, and kill ends all of it', async () => {
+    test.runIf(shape === 'headless')('status counts the whole tree, and kill ends all of it', async () => {
       const { process_id } = await sdk.browsers.process.spawn(id(), {
         command: 'sh',
         args: ['-c', 'setsid sh -c "echo \\$\\$; while :; do :; done" & perl -e \'$x = "a" x 5e7; sleep 1000\''],
@@ -141,53 +140,56 @@ describe.runIf(isolation.sandboxed)('processes of a session', () => {
       await expect.poll(left).toContain('gone');
     });
 
-    once('a terminal is read on the stream and on a websocket, and can be resized', async () => {
-      const { process_id } = await sdk.browsers.process.spawn(id(), {
-        command: 'sh',
-        allocate_tty: true,
-        rows: 30,
-        cols: 100,
-      });
-      const output = reading(id(), process_id!);
-      const type = (line: string) =>
-        sdk.browsers.process.stdin(process_id!, { id: id(), data_b64: Buffer.from(line).toString('base64') });
-      await type('stty size; tty; echo $TERM\n');
-      await output.until(/30 100\r\n\/dev\/pts\/\d+\r\nxterm-256color/);
-      await sdk.browsers.process.resize(process_id!, { id: id(), rows: 40, cols: 120 });
-      await type('stty size\n');
-      await output.until('40 120');
+    test.runIf(shape === 'headless')(
+      'a terminal is read on the stream and on a websocket, and can be resized',
+      async () => {
+        const { process_id } = await sdk.browsers.process.spawn(id(), {
+          command: 'sh',
+          allocate_tty: true,
+          rows: 30,
+          cols: 100,
+        });
+        const output = reading(id(), process_id!);
+        const type = (line: string) =>
+          sdk.browsers.process.stdin(process_id!, { id: id(), data_b64: Buffer.from(line).toString('base64') });
+        await type('stty size; tty; echo $TERM\n');
+        await output.until(/30 100\r\n\/dev\/pts\/\d+\r\nxterm-256color/);
+        await sdk.browsers.process.resize(process_id!, { id: id(), rows: 40, cols: 120 });
+        await type('stty size\n');
+        await output.until('40 120');
 
-      const addresses = [
-        `${service.url.replace('http', 'ws')}/browsers/${id()}/process/${process_id}/attach`,
-        `${bases[shape].replace('http', 'ws')}/process/${process_id}/attach`,
-      ];
-      for (const [index, address] of addresses.entries()) {
-        const socket = new WebSocket(
-          address,
-          index === 0 ? { headers: { authorization: `Bearer ${service.key}` } } : {},
-        );
-        let seen = '';
-        socket.on(
-          'message',
-          (data: Buffer, binary) => void (seen += binary ? data.toString() : `<${data.toString()}>`),
-        );
-        await expect.poll(() => seen).toContain('30 100'); // from the beginning
-        socket.send(JSON.stringify({ type: 'resize', rows: 50 + index, cols: 20 }));
-        socket.send(Buffer.from('stty size\n'));
-        await expect.poll(() => seen).toContain(`${50 + index} 20`);
-        if (index === 1) {
-          socket.send(Buffer.from('exit 5\n'));
-          await expect.poll(() => seen).toContain('<{"type":"exit","exitCode":5}>');
+        const addresses = [
+          `${service.url.replace('http', 'ws')}/browsers/${id()}/process/${process_id}/attach`,
+          `${bases[shape].replace('http', 'ws')}/process/${process_id}/attach`,
+        ];
+        for (const [index, address] of addresses.entries()) {
+          const socket = new WebSocket(
+            address,
+            index === 0 ? { headers: { authorization: `Bearer ${service.key}` } } : {},
+          );
+          let seen = '';
+          socket.on(
+            'message',
+            (data: Buffer, binary) => void (seen += binary ? data.toString() : `<${data.toString()}>`),
+          );
+          await expect.poll(() => seen).toContain('30 100'); // from the beginning
+          socket.send(JSON.stringify({ type: 'resize', rows: 50 + index, cols: 20 }));
+          socket.send(Buffer.from('stty size\n'));
+          await expect.poll(() => seen).toContain(`${50 + index} 20`);
+          if (index === 1) {
+            socket.send(Buffer.from('exit 5\n'));
+            await expect.poll(() => seen).toContain('<{"type":"exit","exitCode":5}>');
+          }
+          socket.close();
         }
-        socket.close();
-      }
-      expect(await output.end).toBe(5);
-      const resized = await service.call('POST', `/browsers/${id()}/process/${process_id}/resize`, {
-        rows: 1,
-        cols: 1,
-      });
-      expect(resized).toMatchObject({ status: 400, body: { code: 'process_exited' } });
-    });
+        expect(await output.end).toBe(5);
+        const resized = await service.call('POST', `/browsers/${id()}/process/${process_id}/resize`, {
+          rows: 1,
+          cols: 1,
+        });
+        expect(resized).toMatchObject({ status: 400, body: { code: 'process_exited' } });
+      },
+    );
   });
 
   const id = () => sessions.headless;
