@@ -48,12 +48,15 @@ test('an error that JSON cannot represent is logged with its message and stack, 
 test('an error of the database is logged without the fields that quote the refused row', () => {
   const written: string[] = [];
   const log = openLogger('info', { write: (line: string) => written.push(line) });
-  const error = Object.assign(new pg.DatabaseError('null value in column "name" violates not-null constraint', 200, 'error'), {
-    code: '23502',
-    detail: 'Failing row contains (p1, hunter2).',
-    where: 'JSON data, line 1: {"password": "hunter2',
-    internalQuery: "select 'hunter2'",
-  });
+  const error = Object.assign(
+    new pg.DatabaseError('null value in column "name" violates not-null constraint', 200, 'error'),
+    {
+      code: '23502',
+      detail: 'Failing row contains (p1, hunter2).',
+      where: 'JSON data, line 1: {"password": "hunter2',
+      internalQuery: "select 'hunter2'",
+    },
+  );
   log.error({ error }, 'fault');
   log.error({ error: new AggregateError([error]) }, 'fault');
   expect(written.join('')).toContain('23502');

@@ -99,8 +99,7 @@ async function refuseOddities(entries: Entry[]): Promise<void> {
       throw unfit(`has a name with more than ${mostLevels} directories.`);
     // oxlint-disable-next-line no-control-regex -- the check looks for control characters
     const isOdd = fileName.length > 1024 || /[\u0000-\u001f]/.test(fileName) || fileName.includes('//');
-    if (isOdd || fileName.split('/').some((part) => part.length > 255))
-      throw unfit(oddName);
+    if (isOdd || fileName.split('/').some((part) => part.length > 255)) throw unfit(oddName);
     const kind = (entry.externalFileAttributes >>> 16) & 0o170000;
     if (kind !== 0 && kind !== 0o100000 && kind !== 0o040000)
       throw unfit(`has '${fileName}', which is a link or a device. It may have files and directories only.`);

@@ -25,18 +25,21 @@ test('leaves out what Chromium says about the missing D-Bus', async () => {
   expect(await tailOf('[1:1:ERROR:dbus/bus.cc:405] Failed to connect\n', 'a real error\n')).toEqual(['a real error']);
 });
 
-test.each([254, 1])('a process that writes %i bytes without end is read a turn at a time, and to its end', async (bytes) => {
-  const line = `${'x'.repeat(bytes)}\n`;
-  let taken = 0;
-  const stream = Readable.from(
-    (function* () {
-      for (; taken < 4000; taken++) yield line;
-    })(),
-    { highWaterMark: 1 },
-  );
-  const tail = logTail(stream);
-  await new Promise((resolve) => stream.once('pause', resolve));
-  expect(taken).toBeLessThan(3000);
-  await finished(stream);
-  expect(tail()).toHaveLength(200);
-});
+test.each([254, 1])(
+  'a process that writes %i bytes without end is read a turn at a time, and to its end',
+  async (bytes) => {
+    const line = `${'x'.repeat(bytes)}\n`;
+    let taken = 0;
+    const stream = Readable.from(
+      (function* () {
+        for (; taken < 4000; taken++) yield line;
+      })(),
+      { highWaterMark: 1 },
+    );
+    const tail = logTail(stream);
+    await new Promise((resolve) => stream.once('pause', resolve));
+    expect(taken).toBeLessThan(3000);
+    await finished(stream);
+    expect(tail()).toHaveLength(200);
+  },
+);
