@@ -160,9 +160,7 @@ export async function openDeployments(
     logs,
     hub,
     deployment: deploymentRows.find,
-    invocation: invocationRows.find,
-    withTexts: (row) => invocationRows.withTexts(row),
-    invocationStatus: invocationRows.statusOf,
+    invocations: invocationRows,
     appsOf: deployments.appsOf,
   });
   return {

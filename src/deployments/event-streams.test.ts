@@ -30,12 +30,14 @@ function invocation(lines: number) {
       },
     },
     deployment: async () => undefined,
-    invocation: async () => row,
-    invocationStatus: async () => {
-      looks++;
-      return row.status;
+    invocations: {
+      find: async () => row,
+      withTexts: async <R>(found: R) => found,
+      async statusOf() {
+        looks++;
+        return row.status;
+      },
     },
-    withTexts: async (row) => row,
     async *appsOf() {},
   });
   return { row, hub, ofInvocation, read: () => read, looks: () => looks };

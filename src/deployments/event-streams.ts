@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { started } from '../lib/started.ts';
 import type { Hub } from './hub.ts';
 import { toInvocation } from './invocation-service.ts';
-import type { InvocationRow, Light } from './invocation-store.ts';
+import type { InvocationRow, InvocationStore, Light } from './invocation-store.ts';
 import type { LogStore } from './log-store.ts';
 import type { App, DeploymentEvent, InvocationEvent } from './schema.ts';
 import { toDeployment } from './service.ts';
@@ -19,10 +19,7 @@ interface FollowDeps {
   logs: Pick<LogStore, 'after'>;
   hub: Pick<Hub, 'wait'>;
   deployment: (id: string) => Promise<DeploymentRow | undefined>;
-  invocation: (id: string) => Promise<Light<InvocationRow> | undefined>;
-  /** Reads its payload and output. */
-  withTexts: (row: Light<InvocationRow>) => Promise<InvocationRow>;
-  invocationStatus: (id: string) => Promise<InvocationRow['status'] | undefined>;
+  invocations: Pick<InvocationStore, 'find' | 'withTexts' | 'statusOf'>;
   appsOf: (deploymentId: string) => AsyncIterable<App>;
 }
 
@@ -116,13 +113,13 @@ export function following(deps: FollowDeps) {
 
     ofInvocation: (reader: Reader): AsyncGenerator<InvocationEvent> =>
       follow<Light<InvocationRow>, InvocationEvent>(reader, {
-        status: () => deps.invocationStatus(reader.id),
-        read: () => deps.invocation(reader.id),
+        status: () => deps.invocations.statusOf(reader.id),
+        read: () => deps.invocations.find(reader.id),
         last: (status) => invocationLife.isFinal(status),
         async *describe(row) {
           await reader.reserve(2 * row.bytes); // the texts, and the event
           if (reader.signal.aborted) return;
-          const invocation = toInvocation(await deps.withTexts(row));
+          const invocation = toInvocation(await deps.invocations.withTexts(row));
           yield { event: 'invocation_state', timestamp: now(), invocation };
         },
       }),

@@ -141,6 +141,40 @@ export function invocationRoutes({
         ),
     );
 
+    await app.register(browserRoutes({ invocations, browsers }));
+
+    app.get(
+      '/invocations/:id/events',
+      {
+        schema: {
+          operationId: 'followInvocation',
+          summary: 'Follow an invocation: its log and its states, until it has ended.',
+          tags,
+          params: Id,
+          querystring: Since,
+          response: {
+            200: eventsOf(InvocationEvent, 'Its events.'),
+            ...refusals('invocation_not_found', 'too_many_streams'),
+          },
+        },
+      },
+      async (request, reply) => {
+        const since = readSince(request.query.since);
+        const { id, project_id: project } = await invocations.find(projectOf(request).id, request.params.id);
+        takeProjectPlace(project, 'invocations', reply);
+        await stream(reply, closing, ({ closed: signal, reserve }) =>
+          following.ofInvocation({ id, since, signal, project, reserve }),
+        );
+      },
+    );
+  };
+}
+
+function browserRoutes({
+  invocations,
+  browsers,
+}: Pick<InvocationRoom, 'invocations' | 'browsers'>): FastifyPluginAsyncTypebox {
+  return async (app) => {
     app.get(
       '/invocations/:id/browsers',
       {
@@ -173,31 +207,6 @@ export function invocationRoutes({
         const { id } = await invocations.find(projectOf(request).id, request.params.id);
         await browsers.end(id);
         return reply.code(204).send(null);
-      },
-    );
-
-    app.get(
-      '/invocations/:id/events',
-      {
-        schema: {
-          operationId: 'followInvocation',
-          summary: 'Follow an invocation: its log and its states, until it has ended.',
-          tags,
-          params: Id,
-          querystring: Since,
-          response: {
-            200: eventsOf(InvocationEvent, 'Its events.'),
-            ...refusals('invocation_not_found', 'too_many_streams'),
-          },
-        },
-      },
-      async (request, reply) => {
-        const since = readSince(request.query.since);
-        const { id, project_id: project } = await invocations.find(projectOf(request).id, request.params.id);
-        takeProjectPlace(project, 'invocations', reply);
-        await stream(reply, closing, ({ closed: signal, reserve }) =>
-          following.ofInvocation({ id, since, signal, project, reserve }),
-        );
       },
     );
   };
