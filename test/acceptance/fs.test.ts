@@ -173,7 +173,6 @@ describe.runIf(isolation.sandboxed)('files of a session', () => {
       }
     });
 
-    // Both shapes have the same guest, in the same sandbox.
     test.runIf(shape === 'headless')('directories are made, listed and deleted', async () => {
       await fs().createDirectory(id(), { path: `${home}/d/e/f`, mode: '700' });
       await fs().createDirectory(id(), { path: `${home}/d/e/f` });
