@@ -24,6 +24,12 @@ export class JsonWeight {
   /** The positions of the next quote and the next backslash, at or after the last search. */
   #quote = -1;
   #backslash = -1;
+  readonly #mostEscapes: number;
+
+  /** A number of escapes for text that is bounded otherwise. */
+  constructor(mostEscapes = MOST_ESCAPES) {
+    this.#mostEscapes = mostEscapes;
+  }
 
   /** Answers whether the weight is still bearable. */
   add(bytes: Buffer, most = MOST_WEIGHT): boolean {
@@ -32,7 +38,7 @@ export class JsonWeight {
     while (at < bytes.length) {
       if (this.#inString) {
         at = this.#pastString(bytes, at);
-        if (this.escapes > MOST_ESCAPES) return false;
+        if (this.escapes > this.#mostEscapes) return false;
         continue;
       }
       const byte = bytes[at]!;

@@ -15,9 +15,8 @@ export function pipeInTurns(from: Readable, to: Writable, owner: unknown, isComp
     if (!isComplete() || loopPace.isOver()) await nextTurn(owner);
     waits = false;
     if (to.destroyed) return;
-    // Without a size, Node 26 reads one chunk.
-    const piece = from.read(from.readableLength || undefined) as Buffer | null;
-    if (piece !== null) to.write(piece);
+    const arrived = [...chunksIn(from)];
+    if (arrived.length > 0) to.write(arrived.length === 1 ? arrived[0] : Buffer.concat(arrived));
     if (isComplete()) to.end(); // there is no event `end` after the client has disconnected
   }
 
@@ -28,4 +27,9 @@ export function pipeInTurns(from: Readable, to: Writable, owner: unknown, isComp
     from.off('readable', pass).off('end', end);
     to.off('drain', pass);
   };
+}
+
+/** Until Node 26, the first is all that has arrived. */
+function* chunksIn(from: Readable): Generator<Buffer> {
+  for (let chunk = from.read() as Buffer | null; chunk !== null; chunk = from.read() as Buffer | null) yield chunk;
 }

@@ -69,7 +69,8 @@ export function readReports(
  */
 class ArrivingReport {
   #pieces = new Pieces();
-  #weight = new JsonWeight();
+  /** What the app returned may be nothing but escapes: its bytes are bounded. */
+  #weight = new JsonWeight(Infinity);
   /** The bytes of the output at least: an escaped character is one byte or more. */
   #unescaped = 0;
   #escaped = false;
