@@ -3,7 +3,7 @@ import type { Mux } from '../../chromium/cdp/mux.ts';
 import { readContext, storedJson } from './context.ts';
 
 /** A browser with so many pages of one site, each of which has stored a value of this size. */
-function browserWith(pages: number, size: number) {
+function browserWith(pages: number, size: number, origin = 'https://a.test') {
   const state = { read: 0, atOnce: 0, most: 0 };
   const targetInfos = Array.from({ length: pages }, (_, at) => ({
     targetId: String(at),
@@ -24,7 +24,7 @@ function browserWith(pages: number, size: number) {
     await new Promise((resolve) => setImmediate(resolve));
     state.atOnce -= 1;
     state.read += 1;
-    const value = { origin: 'https://a.test', local: { same: 'x' }, session: { [`k${page}`]: 'x'.repeat(size) } };
+    const value = { origin, local: { same: 'x' }, session: { [`k${page}`]: 'x'.repeat(size) } };
     return { result: { type: 'object', value } };
   };
   return { mux: { attachLocal: () => ({ ask, close() {} }) } as unknown as Mux, state };
@@ -38,6 +38,15 @@ test('the storage of several pages of a site is joined', async () => {
     sessionStorage: { 'a.test': { k0: 'xxx', k1: 'xxx' } },
   });
 });
+
+test.each(['__proto__', 'constructor', 'https://__proto__/x'])(
+  'a page with the origin %s is left out',
+  async (origin) => {
+    const { mux } = browserWith(1, 3, origin);
+    expect(await readContext(mux)).toEqual({ cookies: [], localStorage: {}, sessionStorage: {} });
+    expect(['same', 'k0'].filter((name) => name in {} || name in Object)).toEqual([]);
+  },
+);
 
 test('pages are read one after the other, and no more of them than a new session takes', async () => {
   const { mux, state } = browserWith(100, 1024 * 1024);

@@ -5,6 +5,7 @@ import { errors } from '../../errors.ts';
 import { anyText, flag, list, number, object, optional, table, type Checked } from '../../lib/shape.ts';
 import { asRefusal, openPage, type Page } from '../browserless/page.ts';
 import { isWellFormed } from '../../lib/text.ts';
+import { urlOf } from '../../lib/urls.ts';
 import type { SessionContext } from './schema.ts';
 
 const isCookies = object({
@@ -56,13 +57,14 @@ export async function readContext(mux: Mux) {
     const { cookies } = await client.ask(isCookies, 'Storage.getCookies');
     const { targetInfos } = await client.ask(isTargetList, 'Target.getTargets');
     const pages = targetInfos.filter(({ type, url }) => type === 'page' && /^https?:/.test(url));
-    const localStorage: Items = {};
-    const sessionStorage: Items = {};
+    // Without a prototype: a browser that was taken over names its origins and items.
+    const localStorage = Object.create(null) as Items;
+    const sessionStorage = Object.create(null) as Items;
     let size = 0;
     // One page after the other: each may have stored ten megabytes.
     for (const { targetId } of pages) {
       const stored = await storageOf(client, targetId);
-      if (!stored) continue;
+      if (!stored || urlOf(stored.origin)?.origin !== stored.origin) continue;
       const { origin, local, session } = stored;
       const domain = origin.replace(/^https:\/\//, '');
       for (const [all, items] of [
@@ -74,7 +76,7 @@ export async function readContext(mux: Mux) {
           throw errors.page_not_loaded({
             detail: `The open pages have stored more than ${MOST_STORED} characters, which is more than a new session takes. Close some of them.`,
           });
-        if (Object.keys(items).length > 0) Object.assign((all[domain] ??= {}), items);
+        if (Object.keys(items).length > 0) Object.assign((all[domain] ??= Object.create(null) as Items[string]), items);
       }
     }
     return { cookies, localStorage, sessionStorage };
