@@ -11,6 +11,7 @@ const asParam = (value: string) => `"method":"A.b","params":{"x":${value}}`;
 const worst: Record<string, [bytes: number, make: (bytes: number) => string]> = {
   numbers: [8 * MIB, (bytes) => asParam(`[${'0,'.repeat(bytes / 2)}0]`)],
   'numbers with exponents': [2 * MIB, (bytes) => asParam(`[${'1e5,'.repeat(bytes / 4)}0]`)],
+  'one long number': [50 * MIB, (bytes) => asParam('1'.repeat(bytes))],
   'empty lists': [8 * MIB, (bytes) => asParam(`[${'[],'.repeat(bytes / 3)}0]`)],
   objects: [8 * MIB, (bytes) => asParam(`[${'{"a":1},'.repeat(bytes / 8)}0]`)],
   'escaped texts': [8 * MIB, (bytes) => asParam(`[${'"\\n",'.repeat(bytes / 5)}0]`)],

@@ -380,16 +380,17 @@ function isDigit(byte: number | undefined): boolean {
   return byte !== undefined && byte >= 0x30 && byte <= 0x39;
 }
 
-/** The end of a number without an exponent, read in place: a message may have millions. `start` if there is none. */
+/** The end of a short number without an exponent, read in place: a message may have millions. `start` if there is none. */
 function endOfDecimal(data: Buffer, start: number): number {
+  const most = start + SHORT_NUMBER;
   let at = data[start] === MINUS ? start + 1 : start;
   const whole = at;
-  while (isDigit(data[at])) at += 1;
+  while (at < most && isDigit(data[at])) at += 1;
   if (at === whole || (data[whole] === 0x30 && at > whole + 1)) return start;
   if (data[at] !== 0x2e) return at;
   const fraction = at + 1;
   at = fraction;
-  while (isDigit(data[at])) at += 1;
+  while (at < most && isDigit(data[at])) at += 1;
   return at === fraction ? start : at;
 }
 
