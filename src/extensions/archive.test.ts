@@ -100,6 +100,11 @@ describe('a zip with an extension', () => {
       () => zipOf({ ...good, ...Object.fromEntries(Array.from({ length: 10_001 }, (_, index) => [`f${index}`, ''])) }),
       /more than 10000 entries/,
     ],
+    [
+      'with more directories than entries are allowed',
+      () => zipOf(Object.fromEntries(Array.from({ length: 200 }, (_, at) => [`${at}${'/a'.repeat(60)}/f`, '']))),
+      /more than 10000 directories/,
+    ],
     ['with comments beyond those of any packer', commented, /2 MiB of comments and extra fields/],
     ['that is a bomb', () => zipOf({ ...good, zeros: Buffer.alloc(50 * 1024 * 1024) }), /more than 200 times its size/],
   ])('%s is refused with a sentence', async (_, make, sentence) => {

@@ -65,5 +65,5 @@ function checkManifest(json: string) {
  */
 function withoutComments(json: string): string {
   // not linear: each way ends with what may be missing, or with $, so that no search fails
-  return json.replace(/("(?:[^"\\]|\\.)*"?)|\/\/[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/g, (_, quoted?: string) => quoted ?? '');
+  return json.replace(/("(?:[^"\\]|\\.)*"?)|\/\/[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/g, '$1'); // a function takes five times as long
 }

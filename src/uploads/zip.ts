@@ -110,6 +110,7 @@ async function refuseOddities(entries: Entry[]): Promise<void> {
     for (let at = path.indexOf('/'); at !== -1; at = path.indexOf('/', at + 1)) {
       if (files.has(path.slice(0, at))) throw unfit(`has '${path.slice(0, at)}' as a file and as a directory.`);
       directories.add(path.slice(0, at));
+      if (directories.size > mostEntries) throw unfit(`has more than ${mostEntries} directories.`);
     }
   }
 }
