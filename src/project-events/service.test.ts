@@ -25,9 +25,9 @@ beforeEach(() => void (service = open()));
 afterAll(() => store?.close());
 
 const rows = () => projectEventStore(store.db);
-const open = (ringSize?: number) =>
+const open = (ringSize?: number, store = rows()) =>
   projectEventService({
-    store: rows(),
+    store,
     lapseOf: async ({ keyId }) => (lapsed.has(keyId) ? 'key' : undefined),
     log: silent,
     ...(ringSize && { ringSize }),
@@ -211,4 +211,25 @@ test('a stream ends when its key is revoked, and all end with the service', asyn
   const late = await stream();
   expect(await late.next()).toMatchObject({ type: 'stream.opened' });
   expect(await late.next()).toBeUndefined();
+});
+
+test('readers of a project that are behind read one page at a time from the database', async () => {
+  const from = await rows().place();
+  for (const id of ['behind_1', 'behind_2', 'behind_3']) await profile(id);
+  const atOnce = { now: 0, most: 0 };
+  const { after, ...others } = rows();
+  service = open(1, {
+    ...others,
+    async after(...page) {
+      atOnce.most = Math.max(atOnce.most, (atOnce.now += 1));
+      return after(...page).finally(() => (atOnce.now -= 1));
+    },
+  });
+  await stream(reader); // so that the last event is in memory
+  atOnce.most = 0;
+  const [left, ...stay] = await Promise.all(Array.from({ length: 5 }, () => stream(reader, from)));
+  const waiting = [left!, ...stay].map(({ until }) => until('profile.created').catch(() => 'left'));
+  left!.end();
+  expect((await Promise.all(waiting)).filter((events) => events !== 'left')).toHaveLength(4);
+  expect(atOnce.most).toBe(1);
 });

@@ -56,7 +56,7 @@ export function projectEventService({
       open.set(reader, over);
       signal.addEventListener('abort', () => open.delete(reader), { once: true });
       if (closed) over.abort();
-      const opened = await tail.read(from, signal).catch((error: unknown) => {
+      const opened = await tail.read(from, reader.projectId, signal).catch((error: unknown) => {
         over.abort();
         throw error;
       });

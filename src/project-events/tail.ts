@@ -1,4 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../lib/log.ts';
+import { oneAtATime } from '../lib/one-at-a-time.ts';
 import { withoutOwner } from '../lib/scope.ts';
 import { wakeUps } from '../lib/wake-ups.ts';
 import type { PlacedEvent, ProjectEventStore } from './store.ts';
@@ -10,6 +12,8 @@ const lookEveryMs = 1000;
 /** Notifications are asked for, for a minute each time. */
 const wantEveryMs = 20_000;
 const pageSize = 500;
+/** A page takes some 4 ms of the event loop. A project has 500 readers, and each may begin an hour ago. */
+const betweenPagesMs = 20;
 
 export interface TailOptions {
   store: Pick<ProjectEventStore, 'place' | 'after' | 'want'>;
@@ -37,6 +41,7 @@ export function eventTail({ store, log, ringSize = 2000 }: TailOptions) {
   let gathering: NodeJS.Timeout | undefined;
   let looks: NodeJS.Timeout | undefined;
   const looked = wakeUps();
+  const ofProject = oneAtATime();
 
   /** Resolves when everything that was committed before the call is in the ring. */
   function look(): Promise<void> {
@@ -86,14 +91,19 @@ export function eventTail({ store, log, ringSize = 2000 }: TailOptions) {
     [looks, gathering, ring, following, wantedAt] = [undefined, undefined, [], false, -Infinity];
   }
 
-  /** What follows a position, at most a page: from memory if it is there. */
-  async function after(position: number): Promise<PlacedEvent[]> {
+  /** What follows a position, at most a page: from memory if it is there. A project reads one page at a time from the database. */
+  async function after(position: number, project: string, signal: AbortSignal): Promise<PlacedEvent[]> {
     const first = ring[0]?.position ?? Infinity;
     const start = position + 1 - first;
-    return start >= 0 ? ring.slice(start, start + pageSize) : store.after(position, pageSize);
+    if (start >= 0) return ring.slice(start, start + pageSize);
+    return ofProject(project, async () => {
+      if (signal.aborted) return [];
+      await sleep(betweenPagesMs);
+      return store.after(position, pageSize);
+    });
   }
 
-  async function* follow(from: number, signal: AbortSignal): AsyncGenerator<TailItem> {
+  async function* follow(from: number, project: string, signal: AbortSignal): AsyncGenerator<TailItem> {
     let at = from;
     if (at > last) {
       // The id is of another database, or of a time before this one was restored.
@@ -105,7 +115,8 @@ export function eventTail({ store, log, ringSize = 2000 }: TailOptions) {
         await looked.wait('', { signal });
         continue;
       }
-      const page = await after(at);
+      const page = await after(at, project, signal);
+      if (signal.aborted) return;
       const first = page[0]?.position ?? last + 1;
       if (first !== at + 1) yield { gap: (at = first - 1) };
       for (const event of page) {
@@ -123,9 +134,10 @@ export function eventTail({ store, log, ringSize = 2000 }: TailOptions) {
       gathering ??= withoutOwner(() => setTimeout(() => ((gathering = undefined), void lookSafely()), gatherMs));
     },
 
-    /** The events after a position, or from now on, until the signal aborts. Rejects when the database does not answer. */
+    /** The events after a position, or from now on, for a reader of a project, until the signal aborts. Rejects when the database does not answer. */
     async read(
       from: number | undefined,
+      project: string,
       signal: AbortSignal,
     ): Promise<{ from: number; events: AsyncGenerator<TailItem> }> {
       enter();
@@ -133,7 +145,7 @@ export function eventTail({ store, log, ringSize = 2000 }: TailOptions) {
       else signal.addEventListener('abort', leave, { once: true });
       await look();
       const start = from ?? last;
-      return { from: start, events: follow(start, signal) };
+      return { from: start, events: follow(start, project, signal) };
     },
 
     readers: () => readers,
