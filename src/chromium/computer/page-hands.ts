@@ -1,3 +1,4 @@
+import { fromBase64 } from '../../lib/base64.ts';
 import { within } from '../../lib/deadline.ts';
 import { anyText, object, record, type Check } from '../../lib/shape.ts';
 import { turns } from '../../lib/turns.ts';
@@ -169,7 +170,7 @@ export function pageHands(active: ActivePage): Hands {
       const { data } = await untilAnswered(() =>
         ask(isPicture, 'Page.captureScreenshot', { format: 'png', optimizeForSpeed: true, ...part }),
       );
-      return Buffer.from(data, 'base64');
+      return fromBase64(data);
     },
 
     async showPointer(shown) {

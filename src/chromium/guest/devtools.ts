@@ -26,6 +26,11 @@ export const asJsonVersion = (
   webSocketDebuggerUrl,
 });
 
+/** Of the list of pages, which several programs in the session can ask for at once. */
+const MOST_PAGES = 500;
+const LONGEST = 2048;
+const LONGEST_HOST = 300;
+
 /**
  * What Chromium's debugging port would answer to a WebDriver inside the session: which browser it is, its pages, and the browser's
  * websocket, which is a client of the multiplexer like any other. Connections are passed to the server; it never listens.
@@ -47,17 +52,18 @@ export function devtoolsPort({
     const { targetInfos } = await control().ask(isTargetList, 'Target.getTargets');
     return targetInfos
       .filter(({ type }) => type === 'page')
+      .slice(0, MOST_PAGES)
       .map(({ targetId: id, type, title, url }) => ({
         id,
         type,
-        title,
-        url,
+        title: title.slice(0, LONGEST),
+        url: url.slice(0, LONGEST),
         webSocketDebuggerUrl: `ws://${at}/devtools/page/${id}`,
       }));
   }
 
   async function answer({ url, headers }: http.IncomingMessage): Promise<unknown> {
-    const at = headers.host ?? '';
+    const at = (headers.host ?? '').slice(0, LONGEST_HOST); // each page repeats it
     if (url === '/json/list' || url === '/json') return pages(at);
     if (url !== '/json/version') return undefined;
     return asJsonVersion(browser.version, `ws://${at}${SOCKET}`);

@@ -37,6 +37,7 @@ export interface BrowserResponse {
 export const LARGEST_BODY = 64 * 1024 * 1024;
 /** More than a navigation has redirects. */
 const MOST_EXTRAS = 100;
+const MOST_COOKIES = 256 * 1024;
 /** The wait for the headers that Chromium reports separately, because pages must not see them. They come with the answer or never. */
 const EXTRA_MS = 500;
 
@@ -58,6 +59,7 @@ type Paused = Checked<typeof isPaused>;
 /** What Chromium reports of an answer to its network panel. */
 const isExtra = object({ requestId: anyText, statusCode: integer(0, 999), headers: table(anyText) });
 type Extra = Checked<typeof isExtra>;
+type Header = [name: string, value: string];
 
 const hasRequestId = object({ requestId: anyText });
 const isNavigated = object({ errorText: optional(anyText) });
@@ -88,7 +90,8 @@ async function travel(
 ): Promise<void> {
   signal.throwIfAborted();
   const stop: (() => void)[] = [];
-  const extras = new Map<string, Record<string, string>>();
+  /** The header with the cookies of an answer, by the id of the request. */
+  const extras = new Map<string, Header | undefined>();
   const onward = journey(request);
   let navigated: Promise<{ errorText?: string }> | undefined;
   try {
@@ -99,7 +102,7 @@ async function travel(
       stop.push(() => signal.removeEventListener('abort', aborted));
       stop.push(
         page.on('Network.responseReceivedExtraInfo', isExtra, (extra) => {
-          if (!isOfRedirect(extra) && extras.size < MOST_EXTRAS) extras.set(extra.requestId, extra.headers);
+          if (!isOfRedirect(extra) && extras.size < MOST_EXTRAS) extras.set(extra.requestId, cookiesOf(extra));
         }),
         page.on('Fetch.authRequired', hasRequestId, ({ requestId }) => {
           const cancelled = { response: 'CancelAuth' } as const;
@@ -194,11 +197,11 @@ function journey({ url, method, headers, body }: BrowserRequest): (paused: Pause
 /** The headers that interceptors see lack Set-Cookie; those for the network panel have it. */
 async function headersOf(
   { networkId, responseHeaders = [] }: Paused,
-  extras: Map<string, Record<string, string>>,
+  extras: ReadonlyMap<string, Header | undefined>,
   page: HiddenPage,
   stop: (() => void)[],
-): Promise<[string, string][]> {
-  const seen = responseHeaders.map(({ name, value }): [string, string] => [name, value]);
+): Promise<Header[]> {
+  const seen = responseHeaders.map(({ name, value }): Header => [name, value]);
   if (networkId === undefined) return seen;
   if (!extras.has(networkId)) {
     await new Promise<void>((resolve) => {
@@ -211,10 +214,15 @@ async function headersOf(
       );
     });
   }
-  const cookies = Object.entries(extras.get(networkId) ?? {})
-    .filter(([name]) => name.toLowerCase() === 'set-cookie')
-    .flatMap(([name, values]) => values.split('\n').map((value): [string, string] => [name, value]));
-  return [...seen, ...cookies];
+  const [name, values] = extras.get(networkId) ?? [];
+  if (name === undefined || values === undefined) return seen;
+  return [...seen, ...values.split('\n').map((value): Header => [name, value])];
+}
+
+/** One on each line. Chromium takes 256 KiB of headers; a browser that was taken over may send more. */
+function cookiesOf({ headers }: Extra): Header | undefined {
+  const found = Object.entries(headers).find(([name]) => name.toLowerCase() === 'set-cookie');
+  return found && found[1].length <= MOST_COOKIES ? found : undefined;
 }
 
 /** Passes the answer on and reads its body for as long as the caller takes it. */
