@@ -111,10 +111,9 @@ export function runs(deps: RunsDeps) {
     const taking = workers.take(row.deployment_id, (line) => lines.add(line));
     const worker = await Promise.race([taking, cancelled]);
     if (!('run' in worker)) {
-      void taking.then(
-        (late) => workers.giveBack(row.deployment_id, late),
-        () => {},
-      );
+      taking
+        .then((late) => workers.giveBack(row.deployment_id, late))
+        .catch((error: Error) => log.warn({ error: error.message }, 'worker.not_kept'));
       return worker;
     }
     const { id, app_name: app, action_name: action, payload } = row;

@@ -114,6 +114,9 @@ export function extensionService(deps: { db: Db; uploads: Uploads; storage: Proj
       const crx = await uploads.take(sent, storage.claim(projectId));
       try {
         const from = await zipIn(crx);
+        // Its `finally` does not run if the client disconnects before the first read.
+        if (disconnected.aborted) await crx.remove();
+        else disconnected.addEventListener('abort', () => void crx.remove().catch(() => {}), { once: true });
         return (async function* () {
           try {
             yield* crx.bytes(from);

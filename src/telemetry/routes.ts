@@ -36,8 +36,11 @@ export function telemetryRoutes({ telemetry, sessions, addresses }: TelemetryRoo
     const events = eventStream(reply, commentHeartbeat);
     if (events.closed.aborted) over.abort();
     events.closed.addEventListener('abort', () => over.abort(), { once: true });
-    for await (const { seq, line } of lines) if (!(await events.sendJson(line, seq))) break;
-    events.end();
+    try {
+      for await (const { seq, line } of lines) if (!(await events.sendJson(line, seq))) break;
+    } finally {
+      events.end();
+    }
   }
 
   return async (app) => {
