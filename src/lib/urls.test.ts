@@ -9,6 +9,11 @@ test.each([
   ` \u0001ht\ntp:/\\\t/${long}:80/a`,
   `wss://user:word@other@${long}?a`,
   `ftp://${long}#a`,
+  `http:\\\\${long}`,
+  `file://${long}`,
+  `http://${encodeURIComponent('é'.repeat(51))}`,
+  `http://xn--${'a'.repeat(300)}-4gq`,
+  `blob: http://${long}/a`,
   'shop.example',
   'http://a b/',
 ])('%j is not a URL', (text) => expect(urlOf(text)).toBeUndefined());
@@ -19,4 +24,6 @@ test.each([
   [`https://shop.example?${'a'.repeat(400)}`, `https://shop.example/?${'a'.repeat(400)}`],
   [`data:${'a'.repeat(400)}`, `data:${'a'.repeat(400)}`],
   ['about:blank', 'about:blank'],
+  ['blob:https://shop.example/a', 'blob:https://shop.example/a'],
+  [`git://${'a'.repeat(400)}/`, `git://${'a'.repeat(400)}/`],
 ])('%j is one', (text, href) => expect(urlOf(text)?.href).toBe(href));
