@@ -6,6 +6,7 @@ import { parseAllowList } from '../chromium/egress/destinations.ts';
 import { ConfigError, type Config } from '../config.ts';
 import { errorCode } from '../lib/error-code.ts';
 import { parseKey } from '../lib/seal.ts';
+import { urlOf } from '../lib/urls.ts';
 
 /** A reason why the service cannot start, as a message for the operator. Other errors are faults and keep their stack. */
 
@@ -117,7 +118,7 @@ export function databaseFault(error: Error, databaseUrl: string): Error {
   const found = databaseReasons[code];
   if (!found || !databaseUrl) return error;
   const [reason, remedy] = found;
-  const where = URL.canParse(databaseUrl) ? new URL(databaseUrl) : undefined;
+  const where = urlOf(databaseUrl);
   const address = where ? `${where.username}@${where.host}${where.pathname}` : 'of this address';
   return new ConfigError([
     `DATABASE_URL: the database ${address} cannot be used: ${reason} (${code}). ${remedy} Without DATABASE_URL the service has a database of its own.`,

@@ -1,6 +1,7 @@
 import { Secret, TOTP } from 'otpauth';
 import { errors } from '../errors.ts';
 import { withoutEnd } from '../lib/text.ts';
+import { urlOf } from '../lib/urls.ts';
 
 const algorithms = ['SHA1', 'SHA256', 'SHA512'] as const;
 
@@ -30,8 +31,9 @@ export function parseTotp(text: string, field = 'totp_secret'): Totp {
   const given = text.trim();
   if (!/^otpauth:/i.test(given)) return { secret: base32(given, refuse), algorithm: 'SHA1', digits: 6, period: 30 };
 
-  if (!URL.canParse(given)) throw refuse('is not an otpauth:// URI that can be read. Send the base32 secret instead.');
-  const { host, searchParams } = new URL(given);
+  const uri = urlOf(given);
+  if (!uri) throw refuse('is not an otpauth:// URI that can be read. Send the base32 secret instead.');
+  const { host, searchParams } = uri;
   if (host.toLowerCase() !== 'totp')
     throw refuse('is an otpauth:// URI of another kind than totp; only codes by time are generated.');
   const algorithm = (searchParams.get('algorithm') ?? 'SHA1').toUpperCase().replace('-', '');

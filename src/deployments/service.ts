@@ -3,6 +3,7 @@ import type { Upload } from '../uploads/uploads.ts';
 import { checkZip } from '../uploads/zip.ts';
 import { newId } from '../lib/ids.ts';
 import type { ProjectStorage } from '../lib/storage.ts';
+import { urlOf } from '../lib/urls.ts';
 import type { Db } from '../store/db.ts';
 import { appStore, type AppRow } from './app-store.ts';
 import { invocationStore, type EndedInvocation } from './invocation-store.ts';
@@ -232,7 +233,7 @@ function refuseEntrypoint(path: string, field: string) {
 
 function refuseGit({ url, ref, path, auth }: GitSource) {
   const refuse = (detail: string) => errors.invalid_input({ detail });
-  const parsed = URL.canParse(url) ? new URL(url) : undefined;
+  const parsed = urlOf(url);
   if (!parsed || !['http:', 'https:'].includes(parsed.protocol) || parsed.username !== '' || parsed.password !== '')
     throw refuse('source.url must be an https address without a user; send a token as source.auth.');
   if (auth && parsed.protocol === 'http:')

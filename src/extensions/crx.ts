@@ -1,3 +1,5 @@
+import { urlOf } from '../lib/urls.ts';
+
 /**
  * A CRX is a zip after a header: `Cr24`, the format's version, and the length of the signed part. Returns where the zip
  * begins, or undefined when this is not the beginning of a CRX. Sixteen bytes are enough.
@@ -12,8 +14,7 @@ export function zipOffset(head: Buffer): number | undefined {
 
 /** The id in the URL of an extension's page: `…/detail/<words>/<id>`. */
 export function storeIdOf(url: string): string | undefined {
-  if (!URL.canParse(url)) return undefined;
-  const { hostname, pathname, protocol } = new URL(url);
+  const { hostname = '', pathname = '', protocol } = urlOf(url) ?? {};
   if (protocol !== 'https:' || !['chromewebstore.google.com', 'chrome.google.com'].includes(hostname)) return undefined;
   return /\/detail\/(?:[^/]+\/)?([a-p]{32})(?:\/|$)/.exec(pathname)?.[1];
 }

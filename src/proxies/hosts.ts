@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { errors } from '../errors.ts';
+import { urlOf } from '../lib/urls.ts';
 
 const label = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/;
 const isName = (name: string) => name.length <= 253 && name.split('.').every((part) => label.test(part));
@@ -29,7 +30,7 @@ export function proxyHost(given: string): string {
   if (isIP(bare) !== 0) return bare;
   const name = host.replace(/\.$/, '');
   // If the URL parser returns an address, the host is an address, in any spelling.
-  const canonical = URL.canParse(`http://${name}/`) ? new URL(`http://${name}/`).hostname : '';
+  const canonical = urlOf(`http://${name}/`)?.hostname ?? '';
   if (isIP(canonical) === 4) return canonical;
   if (!isName(name)) {
     throw errors.invalid_input({

@@ -2,6 +2,7 @@ import type { Proxy as Endpoint } from '../chromium/egress/proxy.ts';
 import { errors } from '../errors.ts';
 import { newId } from '../lib/ids.ts';
 import type { Log } from '../lib/log.ts';
+import { urlOf } from '../lib/urls.ts';
 import type { Db } from '../store/db.ts';
 import type { Secrets } from '../store/secrets.ts';
 import { seeExit, seeSite, type Reach } from './checker.ts';
@@ -212,9 +213,8 @@ function siteOf(text: string): URL {
   const wrong = errors.invalid_input({
     detail: 'url must be an http or https address without a user name, such as https://example.com/.',
   });
-  if (!URL.canParse(text)) throw wrong;
-  const url = new URL(text);
-  if ((url.protocol !== 'http:' && url.protocol !== 'https:') || url.username || url.password) throw wrong;
+  const url = urlOf(text);
+  if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:') || url.username || url.password) throw wrong;
   url.hash = '';
   return url;
 }

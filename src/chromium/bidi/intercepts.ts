@@ -1,5 +1,6 @@
 import { NetworkRequest } from 'chromium-bidi/out/Default/gen/src/bidiMapper/modules/network/NetworkRequest.js';
 import { NetworkStorage } from 'chromium-bidi/out/Default/gen/src/bidiMapper/modules/network/NetworkStorage.js';
+import { urlOf } from '../../lib/urls.ts';
 
 type Interception = Parameters<NetworkStorage['addIntercept']>[0];
 type Pattern = Interception['urlPatterns'][number];
@@ -28,8 +29,8 @@ export function parseAddressesOnce(): void {
   NetworkStorage.prototype.getInterceptsForPhase = function interceptsOf({ url, cdpTarget: { topLevelId } }, phase) {
     const those = all.get(this);
     if (!those?.size || url === NetworkRequest.unknownParameter) return new Set();
-    let parsed: URL | undefined;
-    const fits = (pattern: Pattern) => matches(pattern, (parsed ??= new URL(url)));
+    let parsed: Partial<URL> | undefined;
+    const fits = (pattern: Pattern) => matches(pattern, (parsed ??= urlOf(url) ?? {}));
     const found = [...those].filter(
       ([, { phases, contexts, urlPatterns }]) =>
         phases.includes(phase) &&
@@ -40,10 +41,10 @@ export function parseAddressesOnce(): void {
   };
 }
 
-/** An undefined part of a pattern fits every address. */
-function matches({ protocol, hostname, port, pathname, search }: Pattern, url: URL): boolean {
+/** An undefined part of a pattern fits every address, and no other part fits an address that is none. */
+function matches({ protocol, hostname, port, pathname, search }: Pattern, url: Partial<URL>): boolean {
   return (
-    fitsPart(protocol, url.protocol.slice(0, -1)) &&
+    fitsPart(protocol, url.protocol?.slice(0, -1)) &&
     fitsPart(hostname, url.hostname) &&
     fitsPart(port, url.port) &&
     fitsPart(pathname, url.pathname) &&
@@ -51,4 +52,4 @@ function matches({ protocol, hostname, port, pathname, search }: Pattern, url: U
   );
 }
 
-const fitsPart = (wanted: string | undefined, part: string) => wanted === undefined || wanted === part;
+const fitsPart = (wanted: string | undefined, part: string | undefined) => wanted === undefined || wanted === part;

@@ -1,4 +1,5 @@
 import { within } from '../../lib/deadline.ts';
+import { urlOf } from '../../lib/urls.ts';
 import { isCreated } from '../cdp/shapes.ts';
 import type { Mux } from '../cdp/mux.ts';
 import { actor } from './act.ts';
@@ -167,6 +168,6 @@ export function openForms(mux: Mux, patience: Patience = usual): Forms {
 }
 
 function checkAddress(url: string): void {
-  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
+  if (!/^https?:$/.test(urlOf(url)?.protocol ?? ''))
     throw new FormsError('unfit', 'The address must begin with http:// or https://.');
 }

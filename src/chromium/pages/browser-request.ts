@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import { within } from '../../lib/deadline.ts';
 import { anyText, integer, list, object, optional, record, table, type Checked } from '../../lib/shape.ts';
+import { urlOf } from '../../lib/urls.ts';
 import { bodyStream } from './body-stream.ts';
 import type { HiddenPage, HiddenPages } from './hidden-pages.ts';
 import { ANSWER_MS, type SendOptions } from '../cdp/local-client.ts';
@@ -175,7 +176,7 @@ function journey({ url, method, headers, body }: BrowserRequest): (paused: Pause
   return (paused) => {
     const { requestId, redirectedRequestId, request } = paused;
     if (paused.responseStatusCode !== undefined || paused.responseErrorReason !== undefined) return [{ requestId }];
-    strayed ||= redirectedRequestId !== undefined && new URL(request.url).origin !== origin;
+    strayed ||= redirectedRequestId !== undefined && urlOf(request.url)?.origin !== origin;
     const lostBody = redirectedRequestId !== undefined && request.method !== method;
     const left = (name: string) =>
       (strayed && confidential.has(name.toLowerCase())) || (lostBody && ofTheBody.test(name));

@@ -1,5 +1,6 @@
 import { object } from '../../lib/shape.ts';
 import type { EventData } from '../../lib/telemetry-events.ts';
+import { urlOf } from '../../lib/urls.ts';
 import { webFile } from '../../lib/web-files.ts';
 import { isCaptchaLook, type CaptchaKind } from './captcha-look.ts';
 import { cleanUrl, cutText } from './redact.ts';
@@ -49,12 +50,8 @@ function lookFor(kind: CaptchaKind): string {
 
 /** Which widget an address of a frame belongs to; undefined: none. */
 export function widgetAt(url: string): { kind: CaptchaKind; begins: boolean } | undefined {
-  let address: URL;
-  try {
-    address = new URL(url.slice(0, LONGEST_ADDRESS));
-  } catch {
-    return undefined;
-  }
+  const address = urlOf(url.slice(0, LONGEST_ADDRESS));
+  if (!address) return undefined;
   const { hostname, pathname } = address;
   const isAt = (domain: string) => hostname === domain || hostname.endsWith(`.${domain}`);
   if (isAt('hcaptcha.com') && pathname.includes('/captcha/')) {
@@ -201,12 +198,8 @@ export function captchaEvents(
 }
 
 function placeOf(url: string): { host: string; path: string } {
-  try {
-    const { hostname, pathname } = new URL(url.slice(0, LONGEST_ADDRESS));
-    return { host: cutText(hostname, 256), path: cutText(cleanUrl(pathname), 1024) };
-  } catch {
-    return { host: '', path: '' };
-  }
+  const { hostname = '', pathname = '' } = urlOf(url.slice(0, LONGEST_ADDRESS)) ?? {};
+  return { host: cutText(hostname, 256), path: cutText(cleanUrl(pathname), 1024) };
 }
 
 const hostOf = (url: string) => placeOf(url).host;

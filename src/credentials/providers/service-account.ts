@@ -3,6 +3,7 @@ import { Worker } from 'node:worker_threads';
 import type { RequestDirectly } from '../../chromium/egress/direct-request.ts';
 import { EgressError } from '../../chromium/egress/refusals.ts';
 import { anyText, list, object, optional, text, type Checked } from '../../lib/shape.ts';
+import { urlOf } from '../../lib/urls.ts';
 import { itemIn } from './connect.ts';
 import { contentsOf, type Field } from './fields.ts';
 import {
@@ -128,8 +129,8 @@ async function inWorker(
 }
 
 async function answer({ url, method, headers, body }: Asked, request: RequestDirectly) {
-  const address = new URL(url);
-  if (address.protocol !== 'https:') throw new EgressError('destination_refused', 'Only https leads there.');
+  const address = urlOf(url);
+  if (address?.protocol !== 'https:') throw new EgressError('destination_refused', 'Only https leads there.');
   return request(address, { method, headers, body, timeoutMs: 15_000, mostBytes });
 }
 

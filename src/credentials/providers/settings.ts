@@ -2,6 +2,7 @@ import type { EgressError } from '../../chromium/egress/refusals.ts';
 import { errors } from '../../errors.ts';
 import { hasCertificates } from '../../lib/pem.ts';
 import { withoutEnd, withoutStart } from '../../lib/text.ts';
+import { urlOf } from '../../lib/urls.ts';
 import type { CreateProvider, ProviderType, UpdateProvider } from './schema.ts';
 import type { NewProvider, ProviderRow } from './store.ts';
 
@@ -15,9 +16,8 @@ async function serverAddress(text: string, refuseHost: RefuseHost): Promise<stri
   const wrong = refuse(
     'server_url must be an http or https address without a user name, query and fragment, such as https://vault.example.com:8200.',
   );
-  if (!URL.canParse(text)) throw wrong;
-  const url = new URL(text);
-  if (!/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash) throw wrong;
+  const url = urlOf(text);
+  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash) throw wrong;
   // A name that does not resolve today may resolve tomorrow; its addresses are checked again for every request.
   const why = await refuseHost(url.hostname, Number(url.port) || (url.protocol === 'https:' ? 443 : 80));
   if (why?.code === 'destination_refused')

@@ -200,7 +200,7 @@ export function originsOf({ localStorage, sessionStorage }: { localStorage: Item
   const origins = new Map<string, Stored>();
   const at = (field: string, domain: string) => {
     const address = domain.includes('://') ? domain : `https://${domain}`;
-    const url = address.length <= MOST_ORIGIN && URL.canParse(address) ? new URL(address) : undefined;
+    const url = address.length <= MOST_ORIGIN ? urlOf(address) : undefined;
     if (!url || !/^https?:$/.test(url.protocol))
       throw errors.invalid_input({
         detail: `sessionContext.${field}: each key is a domain or an origin of a web site, of at most ${MOST_ORIGIN} letters.`,

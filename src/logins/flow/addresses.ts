@@ -1,3 +1,4 @@
+import { urlOf } from '../../lib/urls.ts';
 import { allowedHosts, hostOf } from './hosts.ts';
 import type { FlowConnection, Recipe } from './types.ts';
 
@@ -21,7 +22,7 @@ export function entryAddresses(connection: FlowConnection, recipe?: Recipe): str
 
 /** Where a login page often is. `seen` is an address that answered: the site's own scheme and port. */
 export function guessedAddresses(connection: FlowConnection, seen: string | undefined): string[] {
-  const root = seen !== undefined && URL.canParse(seen) ? new URL(seen).origin : rootAddresses(connection)[0];
+  const root = urlOf(seen ?? '')?.origin ?? rootAddresses(connection)[0];
   return root === undefined ? [] : guessedPaths.map((path) => new URL(path, root).href);
 }
 
@@ -37,8 +38,8 @@ function rootAddresses({ domain, plainHttp, loginUrl }: FlowConnection): string[
 
 /** An address to keep: without what handed the login over. A fragment stays when it is a route of the page. */
 export function keptAddress(url: string): string {
-  if (!URL.canParse(url)) return url;
-  const kept = new URL(url);
+  const kept = urlOf(url);
+  if (!kept) return url;
   kept.username = '';
   kept.password = '';
   const asked = [...kept.searchParams];
@@ -50,16 +51,18 @@ export function keptAddress(url: string): string {
 
 /** Identifies a page: origin, path, and the route in the fragment, without the query. */
 export function pageAddress(url: string): string {
-  if (!URL.canParse(url)) return url.slice(0, 200);
-  const { origin, pathname, hash, protocol } = new URL(url);
+  const page = urlOf(url);
+  if (!page) return url.slice(0, 200);
+  const { origin, pathname, hash, protocol } = page;
   const route = /^#!?\/[\w/.-]*/.exec(hash)?.[0] ?? '';
   return protocol === 'http:' || protocol === 'https:' ? `${origin}${pathname}${route}` : protocol;
 }
 
 /** An address for records: parameters by name, without their values. `clean` removes secrets, before the rest is cut. */
 export function shownAddress(url: string, clean = (text: string) => text): string {
-  if (!URL.canParse(url)) return '';
-  const names = [...new URL(url).searchParams.keys()].slice(0, 10).map((name) => clean(name).slice(0, 40));
+  const address = urlOf(url);
+  if (!address) return '';
+  const names = [...address.searchParams.keys()].slice(0, 10).map((name) => clean(name).slice(0, 40));
   return (
     clean(pageAddress(url)).slice(0, 500) + (names.length > 0 ? `?${names.map((name) => `${name}=…`).join('&')}` : '')
   );

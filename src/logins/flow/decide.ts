@@ -26,11 +26,10 @@ export function decide(flow: Flow, look: Look): Decision {
 
 /** A flow types and clicks only on hosts that the connection allows. */
 function wrongPlace(flow: Flow, { snapshot, reading }: Look): Decision | undefined {
-  const protocol = URL.canParse(snapshot.url) ? new URL(snapshot.url).protocol : '';
-  if (protocol === 'chrome-error:')
+  if (snapshot.url.startsWith('chrome-error:'))
     return ending('network_error', 'The site did not answer; the browser shows an error page.');
   const asks = reading.fields.length > 0;
-  const isWeb = protocol === 'http:' || protocol === 'https:';
+  const isWeb = /^https?:/i.test(snapshot.url);
   const origin = pageOrigin(snapshot);
   if (isWeb && !mayBeAt(flow, origin)) return toConfirm(flow, origin) ?? notAllowed(flow, origin);
   if (asks && !mayTypeAt(flow, origin)) return notAllowed(flow, origin);

@@ -1,4 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto';
+import { urlOf } from '../../lib/urls.ts';
 import type { ReadChoice, ReadField, Reading } from '../reading/types.ts';
 import { isCode } from './codes.ts';
 import { hideSecret, hideTyped, type HiddenValues } from './hidden-values.ts';
@@ -66,7 +67,7 @@ export class Person {
     // An answer may name the key of a field instead (submit.ts).
     const isOfOthers = [id, key].some((name) => (this.#askedAt.get(name) ?? origin) !== origin);
     if (!isOfOthers) return id;
-    return `${id}@${URL.canParse(origin) ? new URL(origin).host : ''}`;
+    return `${id}@${urlOf(origin)?.host ?? ''}`;
   }
 
   ask(asked: Questions): void {

@@ -1,3 +1,4 @@
+import { urlOf } from '../../lib/urls.ts';
 import { isClickable, isLoginPath, isLogoutPath, isSureLoginPath, pathOf, type Item, type Page } from './page.ts';
 import { providerOf } from './providers.ts';
 import * as action from './words/actions.ts';
@@ -52,8 +53,7 @@ function scoreOf(item: Item, domain: string, url: string): number {
 }
 
 function isOf(href: string, domain: string): boolean {
-  if (!URL.canParse(href)) return true;
-  const { hostname } = new URL(href);
+  const { hostname = '' } = urlOf(href) ?? {};
   const base = domain.replace(/^www\./, '').split(':')[0] ?? domain;
   return (
     hostname === '' ||

@@ -1,4 +1,5 @@
 import { withoutEnd } from '../../lib/text.ts';
+import { urlOf } from '../../lib/urls.ts';
 import type { Box, El, FrameSnapshot, Snapshot, TextBlock } from './snapshot.ts';
 import { attributeWords } from './words/match.ts';
 
@@ -125,9 +126,9 @@ function onView(el: El): boolean {
 }
 
 export function pathOf(url: string): string {
-  // An error that is thrown costs more than another look.
-  if (url === '' || !URL.canParse(url)) return '';
-  const { pathname, hash, search } = new URL(url);
+  const address = urlOf(url);
+  if (!address) return '';
+  const { pathname, hash, search } = address;
   // Single-page applications have their paths behind the #. The query may name the page to return to: it is left out.
   return `${pathname}${hash.startsWith('#/') || hash.startsWith('#!') ? hash : ''}${/[?&](?:action|mode|view|page|do)=(\w+)/.exec(search)?.[1] ?? ''}`.toLowerCase();
 }

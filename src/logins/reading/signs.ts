@@ -1,3 +1,4 @@
+import { urlOf } from '../../lib/urls.ts';
 import type { Form } from './forms.ts';
 import { ofPurpose } from './groups.ts';
 import { isClickable, titles, type Page } from './page.ts';
@@ -39,13 +40,7 @@ export function captchaSign(of: Page, form: Form | undefined): string | undefine
   return slider === undefined ? undefined : 'a slider has to be moved';
 }
 
-function hostOf(url: string): string {
-  try {
-    return new URL(url).hostname;
-  } catch {
-    return 'an address that is none';
-  }
-}
+const hostOf = (url: string) => urlOf(url)?.hostname ?? 'an address that is none';
 
 const waiting = words({
   en: 'loading|please wait|redirecting|one moment|initializing|starting',

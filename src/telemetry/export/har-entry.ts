@@ -1,4 +1,5 @@
 import type { NetworkMetadata, TelemetryEvent } from '../../lib/telemetry.ts';
+import { urlOf } from '../../lib/urls.ts';
 import type { Exchange } from './exchanges.ts';
 import { msOf, numberOf, textIn } from './source.ts';
 
@@ -184,8 +185,7 @@ function lengthIn(headers: NameAndValue[]): number | undefined {
 }
 
 function queryOf(url: string): NameAndValue[] {
-  if (!URL.canParse(url)) return [];
-  return [...new URL(url).searchParams].map(([name, value]) => ({ name, value }));
+  return [...(urlOf(url)?.searchParams ?? [])].map(([name, value]) => ({ name, value }));
 }
 
 /** The parts add up to the whole, as HAR asks. */
