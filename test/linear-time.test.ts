@@ -294,6 +294,34 @@ test.each(Object.entries(functions))(
 const ownRooms =
   /^(cli|store|docs|console|app|errors)\/|^chromium\/(sandbox|guest|recorder|display|browser|workshop)\/|^logins\/hosted\/|\/web\//;
 
+/** What parses an address with `URL` itself, instead of `urlOf`, and why its host is short. */
+const parsers: Record<string, string> = {
+  'lib/urls.ts': 'urlOf',
+  'lib/setting-values.ts': 'of the operator',
+  'cluster/forward.ts': 'of a node, from its settings',
+  'cluster/service.ts': 'of a node, from its settings',
+  'extensions/chrome-store.ts': 'of the operator',
+  'proxies/checker.ts': 'of the operator, or a URL by urlOf',
+  'doors/webdriver/routes.ts': 'of the service',
+  'sessions/browser/routes.ts': 'of the service',
+  'mcp/service.ts': 'of the service, with a path that begins with a name',
+  'chromium/egress/destinations.ts': 'a host of 255 letters',
+  'chromium/forms/forms.ts': 'checked by urlOf (checkAddress)',
+  'chromium/pages/browser-request.ts': 'checked by urlOf (sessions/curl)',
+  'credentials/providers/items.ts': 'checked by urlOf (login_url)',
+  'credentials/providers/source.ts': 'checked by urlOf (server_url)',
+  'logins/flow/addresses.ts': 'checked by urlOf (hostOf)',
+  'logins/flow/permission.ts': 'checked by urlOf (hostOf)',
+  'logins/flow/state-loop.ts': 'opened by Chromium, of 2048 letters',
+  'logins/flow/success.ts': 'opened by Chromium, of 2000 letters',
+};
+
+test('addresses from outside are parsed by urlOf', () => {
+  const parsing = /\bnew URL\((?!.*\bimport\.meta\.url\b)|\bURL\.(?:canParse|parse)\(/;
+  const found = sources().filter((file) => parsing.test(readFileSync(join(src, file), 'utf8')));
+  expect(found.sort()).toEqual(Object.keys(parsers).sort());
+});
+
 /** What takes a text that the service or its operator has written: ids, paths of files, names of methods. */
 const own = new Set([
   'api/schema.ts bytesAs',
@@ -366,11 +394,16 @@ const own = new Set([
 ]);
 
 test('every exported function that takes a text is in the table above, or is one of those for texts of our own', () => {
-  const files = readdirSync(src, { recursive: true, encoding: 'utf8' });
-  const sources = files.filter((file) => /(?<!\.test|\.d)\.ts$/.test(file) && !ownRooms.test(file));
-  const missing = sources.flatMap(textFunctionsOf).filter((name) => !(name in functions) && !own.has(name));
+  const missing = sources()
+    .flatMap(textFunctionsOf)
+    .filter((name) => !(name in functions) && !own.has(name));
   expect(missing).toEqual([]);
 });
+
+function sources(): string[] {
+  const files = readdirSync(src, { recursive: true, encoding: 'utf8' });
+  return files.filter((file) => /(?<!\.test|\.d)\.ts$/.test(file) && !ownRooms.test(file));
+}
 
 /** The exported functions of a source whose first parameter is a string, or may be one. */
 function textFunctionsOf(file: string): string[] {

@@ -1,4 +1,5 @@
 import { text } from '../../lib/shape.ts';
+import { urlOf } from '../../lib/urls.ts';
 import type { FrameWorld, PageFrames } from './frames.ts';
 import { FormsError, type Allow } from './types.ts';
 import type { WorldCalls } from './world-calls.ts';
@@ -34,5 +35,4 @@ interface AllowDeps {
   frames: PageFrames;
 }
 
-const isWeb = (origin: string) =>
-  /^https?:\/\//.test(origin) && URL.canParse(origin) && new URL(origin).origin === origin;
+const isWeb = (origin: string) => /^https?:\/\//.test(origin) && urlOf(origin)?.origin === origin;
