@@ -14,6 +14,7 @@ import { MapperCdpError, MapperCloseError } from './fault.ts';
 import { Holdings, type ClientCommand } from './holdings.ts';
 import { boundInput } from './input-bounds.ts';
 import { parseAddressesOnce } from './intercepts.ts';
+import { parseNoLongHosts } from './long-hosts.ts';
 import { isLogEvent, withNotes } from './log-entries.ts';
 import { parseParams } from './params.ts';
 import { OTHER_ERROR, PendingCommands, type CdpAnswer } from './pending-commands.ts';
@@ -57,6 +58,7 @@ const MOST_SESSIONS = 20_000;
 
 boundInput();
 parseAddressesOnce();
+parseNoLongHosts();
 
 /** The params are parsed before the mapper gets them: its own parser takes exponential time. */
 const NO_PARSER = undefined;
