@@ -345,6 +345,7 @@ const own = new Set([
   'chromium/cdp/session.ts newSession',
   'chromium/egress/http-words.ts refuseTrace',
   'chromium/forms/traffic.ts pageTraffic',
+  'api/stream-places.ts takeProjectPlace',
   'api/stream-places.ts takeStreamPlace',
   'chromium/bidi/params.ts parseParams',
   'chromium/telemetry/target.ts isWorker',
