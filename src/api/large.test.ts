@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events';
 import { PassThrough } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { expect, test } from 'vitest';
+import { memory } from '../lib/byte-budget.ts';
 import { countedBody, refuseHeavy } from './large.ts';
 
 const limit = 1024 * 1024;
@@ -30,7 +31,9 @@ test.each(['too heavy', 'broken off'])(
   async (then) => {
     const payload = new PassThrough();
     payload.on('error', () => {});
-    const counted = countedBody(asked('application/json'), reply(), payload);
+    const before = memory.used;
+    const answer = reply();
+    const counted = countedBody(asked('application/json'), answer, payload);
     const refused = readUntilTooLarge(counted);
     payload.write(Buffer.alloc(1.2 * limit, ' '));
     await refused;
@@ -39,6 +42,8 @@ test.each(['too heavy', 'broken off'])(
     if (then === 'broken off') payload.destroy(new Error('The client hung up.'));
     else payload.end();
     await new Promise((resolve) => counted.once('close', resolve)); // `once` of events would listen for errors
+    answer.raw.emit('close');
+    expect(memory.used).toBe(before);
   },
 );
 
