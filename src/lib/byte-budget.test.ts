@@ -64,6 +64,46 @@ test('a reader without progress is ended when others wait, and a slow reader is 
   expect(budget.used).toBe(0);
 });
 
+/** Readers that read a little now and then, and get more than they read. */
+function slowReaders(budget: ByteBudget, projects: string[], end: () => void) {
+  const readers = projects.map((id) => budget.share(budget.project(id), 'reader', end));
+  for (const reader of readers) {
+    reader.set(9 * MIB);
+    reader.set(8 * MIB);
+  }
+  return readers;
+}
+
+test('readers of one project that read less than they get are ended until the rest has room, and the largest is not', async () => {
+  const budget = new ByteBudget({ ...options, stillMs: 60_000 });
+  let ended = 0;
+  const download = budget.share(budget.project('slow'), 'reader', notCut);
+  download.set(200 * MIB);
+  const other = budget.share(budget.project('other'), 'reader', notCut);
+  other.set(8 * MIB);
+  const slow = slowReaders(
+    budget,
+    Array.from({ length: 50 }, () => 'slow'),
+    () => ended++,
+  );
+  await expect.poll(() => ended, { timeout: 20_000 }).toBe(45);
+  expect(budget.used).toBe((200 + 8 + 5 * 8) * MIB); // ten, and 32 for small ones
+  for (const share of [...slow, download, other]) share.close();
+  expect(budget.used).toBe(0);
+});
+
+test('slow readers of many projects, one of each, are ended when they have had too much for long', async () => {
+  const ids = Array.from({ length: 50 }, (_, i) => `slow ${i}`);
+  const ended = [0, 0];
+  const [patient, strict] = [60_000, 300].map((overdraftMs, i) => {
+    const budget = new ByteBudget({ ...options, stillMs: 60_000, overdraftMs });
+    return { budget, slow: slowReaders(budget, ids, () => (ended[i]! += 1)) };
+  });
+  await expect.poll(() => ended, { timeout: 20_000 }).toEqual([0, 44]);
+  for (const share of [...patient!.slow, ...strict!.slow]) share.close();
+  expect([patient!.budget.used, strict!.budget.used]).toEqual([0, 0]);
+});
+
 /** Shares of projects that hold all they may: bodies that have arrived in part, and bodies of requests that are not answered yet. */
 function hoard(budget: ByteBudget, projects: string[]) {
   return projects.flatMap((id) =>

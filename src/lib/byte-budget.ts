@@ -9,7 +9,7 @@ interface BudgetOptions {
   groupTotal?: number;
   /** How long a share may make no progress while others wait. */
   stillMs?: number;
-  /** How long a share may exceed the total while shares of other projects wait. */
+  /** How long a share may exceed the total while shares of other projects wait, and how long readers of several projects may. */
   overdraftMs?: number;
 }
 
@@ -47,7 +47,8 @@ const LOOK_MS = 250;
  * One message at a time may exceed the limits, so that every message can be completed, however large it is. If the whole
  * messages of a project use its part of the total, it may not start another one, and the project with the most does not block others. So
  * one project cannot stop the others. A share without progress is ended while others wait: a reader that does not
- * read, or a sender that stopped in the middle.
+ * read, or a sender that stopped in the middle. Readers never wait for room: those that read less than they get are ended
+ * when too much is unread.
  */
 export class ByteBudget {
   readonly #total: number;
@@ -66,6 +67,8 @@ export class ByteBudget {
   #used = 0;
   #small = 0;
   #overdraft: { share: Share; since: number } | undefined;
+  /** Since when more is unread than there is room for, beside the largest share. */
+  #crowdedSince: number | undefined;
   #looking: NodeJS.Timeout | undefined;
 
   constructor({ total = 72 * MIB, groupTotal = total / 2, stillMs = 5000, overdraftMs = 30_000 }: BudgetOptions = {}) {
@@ -289,6 +292,7 @@ export class ByteBudget {
     this.#looking = undefined;
     this.#endOverdraft();
     this.#endTheStill();
+    this.#endTheSlow();
     if (this.#queues.size > 0 || this.#used > this.#total) this.#watch();
   }
 
@@ -317,6 +321,33 @@ export class ByteBudget {
     }
   }
 
+  /**
+   * Ends readers that leave more unread than there is room for: those of the project with the most first, and no more of them than necessary.
+   * The largest of each project is spared, since it may be one large message; of all projects together only one is, after `overdraftMs`.
+   */
+  #endTheSlow(): void {
+    const readers = [...this.#shares].filter(({ of, held }) => of === 'reader' && !held).sort(byBytes);
+    const room = this.#total + ROOM_FOR_SMALL;
+    if (sum(readers) - (readers[0]?.bytes ?? 0) <= room) return void (this.#crowdedSince = undefined);
+    this.#crowdedSince ??= performance.now();
+    const isLong = performance.now() - this.#crowdedSince >= this.#overdraftMs;
+    const unread = new Map<Group, number>();
+    const others = readers.filter((share, index) => {
+      const project = projectOf(share);
+      const before = unread.get(project);
+      const isSpared = isLong ? index === 0 : before === undefined;
+      unread.set(project, (before ?? 0) + (isSpared ? 0 : share.bytes));
+      return !isSpared;
+    });
+    others.sort((a, b) => unread.get(projectOf(b))! - unread.get(projectOf(a))! || byBytes(a, b));
+    let excess = sum(others) - room;
+    for (const share of others) {
+      if (excess <= 0) return;
+      excess -= share.bytes;
+      if (share.bytes > 0) this.#end(share);
+    }
+  }
+
   #end(share: Share): void {
     this.#close(share);
     share.owned(share.end);
@@ -324,6 +355,10 @@ export class ByteBudget {
 }
 
 const projectOf = ({ group }: Share): Group => group.parent ?? group;
+
+const byBytes = (a: Share, b: Share) => b.bytes - a.bytes;
+
+const sum = (shares: readonly Share[]) => shares.reduce((all, { bytes }) => all + bytes, 0);
 
 const smallPart = (bytes: number) => (bytes <= SMALL ? bytes : 0);
 
