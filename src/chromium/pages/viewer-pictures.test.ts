@@ -17,14 +17,9 @@ function viewerOf() {
     client: { closed },
     sink: { bufferedAmount: 0, sendBinary: ([jpeg]: Buffer[]) => void sent.push(jpeg!.toString()) },
     shown: undefined as Shown | undefined,
-    over: false,
-    ends: [] as number[],
+    reads: () => true,
     tell: (message: unknown) => void messages.push(message),
     later: (ms: number, work: () => void) => setTimeout(work, ms),
-    end(code: number) {
-      viewer.ends.push(code);
-      viewer.over = true;
-    },
   };
   const join = (tab: string, level: Level, watcher: Watcher) => {
     const cast: (typeof casts)[number] = { tab, level, watcher, drawn: [], left: false };
@@ -151,16 +146,6 @@ test('a viewer that draws nothing is left as it is, and a quality that a person 
   await vi.advanceTimersByTimeAsync(60_000);
   expect(casts).toHaveLength(1);
   expect(vi.getTimerCount()).toBe(0);
-});
-
-test('a viewer that acknowledges without reading is dropped', () => {
-  const { show, offer, viewer, sent } = viewerOf();
-  show('A');
-  viewer.sink.bufferedAmount = 17 * 1024 * 1024;
-  offer('one');
-  offer('two');
-  expect(viewer.ends).toEqual([1008]);
-  expect(sent).toEqual([]);
 });
 
 test('a viewer that disconnects leaves its cast, also in the middle of a picture', async () => {

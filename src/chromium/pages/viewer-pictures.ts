@@ -4,8 +4,6 @@ import type { Shown, Viewer } from './viewer.ts';
 
 /** Pictures that are on their way to a viewer, or that it draws. */
 const MAX_UNDRAWN = 2;
-/** The limit for a viewer that acknowledges pictures without reading them. */
-const MAX_UNREAD = 16 * 1024 * 1024;
 const LOOK_MS = 1000;
 
 /**
@@ -38,8 +36,7 @@ export function viewerPictures(viewer: Viewer, casts: Pick<Casts, 'join'>) {
       return size;
     },
     offer(picture: Picture): void {
-      if (viewer.over) return;
-      if (sink.bufferedAmount > MAX_UNREAD) return viewer.end(1008, 'Dropped: this viewer does not read its messages.');
+      if (!viewer.reads()) return;
       if (undrawn.length >= MAX_UNDRAWN || picture.number <= last || !seat || !tab || viewer.shown !== tab) return;
       const { number, jpeg, width, height } = picture;
       if (tab.viewport !== `${width}x${height}`) {

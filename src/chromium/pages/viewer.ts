@@ -13,6 +13,9 @@ import {
 } from '../cdp/protocol.ts';
 import type { InputMessage, ViewMessage } from './viewer-protocol.ts';
 
+/** What a viewer may leave unread. Answers to its input have no other bound, and it may acknowledge pictures that it did not read. */
+const MAX_UNREAD = 16 * 1024 * 1024;
+
 /** The tab that a viewer sees. Asynchronous work compares it with the current one afterwards. */
 export interface Shown {
   readonly id: string;
@@ -52,9 +55,15 @@ export class Viewer {
   }
 
   tell(message: ViewMessage): void {
-    if (this.over) return;
+    if (!this.reads()) return;
     this.sink.send([Buffer.from(JSON.stringify(message))]);
     this.sink.flush();
+  }
+
+  /** Whether it may be sent more. A viewer that does not read what it was sent is dropped. */
+  reads(): boolean {
+    if (this.sink.bufferedAmount > MAX_UNREAD) this.end(1008, 'Dropped: this viewer does not read its messages.');
+    return !this.over;
   }
 
   /** Listens to an event of the shown tab; late events of other tabs are ignored. */
