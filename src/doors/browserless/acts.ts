@@ -1,7 +1,7 @@
 import { errors } from '../../errors.ts';
 import { fromBase64 } from '../../lib/base64.ts';
 import { anyText, list, number, object } from '../../lib/shape.ts';
-import { arriveAt, asRefusal, prepare, selectorIn, type Page } from './page.ts';
+import { arriveAt, asRefusal, prepare, selectorIn, type Page, type ReadPage } from './page.ts';
 import { printing } from './paper.ts';
 import type { Common, PdfBody, PdfOptions, ScrapeBody, ScreenshotBody } from './schema.ts';
 
@@ -36,28 +36,30 @@ export async function open(page: Page, body: Common): Promise<void> {
   await arriveAt(page, body);
 }
 
-export async function content(page: Page, body: Common): Promise<string> {
+export async function content(page: ReadPage, body: Common): Promise<string> {
   await open(page, body);
   return readContent(page);
 }
 
 /** The document as it is now, with its doctype. */
-export async function readContent(page: Page): Promise<string> {
+export async function readContent(page: ReadPage): Promise<string> {
   const html = await page.evaluate(`(() => {
     const parts = Array.from(document.childNodes, (node) =>
       node === document.documentElement ? node.outerHTML : new XMLSerializer().serializeToString(node));
     return parts.join('').slice(0, ${MOST_TEXT});
   })()`);
-  return typeof html === 'string' ? html : '';
+  if (typeof html !== 'string') return '';
+  await page.room.add(html.length);
+  return html;
 }
 
-export async function screenshot(page: Page, body: ScreenshotBody): Promise<{ data: Buffer; type: string }> {
+export async function screenshot(page: ReadPage, body: ScreenshotBody): Promise<{ data: Buffer; type: string }> {
   await open(page, body);
   return capture(page, body);
 }
 
 /** A picture of the page as it is now. */
-export async function capture(page: Page, body: ScreenshotBody): Promise<{ data: Buffer; type: string }> {
+export async function capture(page: ReadPage, body: ScreenshotBody): Promise<{ data: Buffer; type: string }> {
   const { client, sessionId } = page;
   const { type: format = 'png', quality, fullPage, omitBackground, optimizeForSpeed, ...options } = body.options ?? {};
   if (quality !== undefined && format === 'png')
@@ -82,6 +84,7 @@ export async function capture(page: Page, body: ScreenshotBody): Promise<{ data:
     sessionId,
     { patient: true },
   );
+  await page.room.add(data.length);
   return { data: await fromBase64(data), type: `image/${format}` };
 }
 
@@ -120,20 +123,21 @@ const scrolling = `new Promise((done) => {
   step();
 })`;
 
-export async function pdf(page: Page, body: PdfBody): Promise<Buffer> {
+export async function pdf(page: ReadPage, body: PdfBody): Promise<Buffer> {
   printing(body.options ?? {}); // refused before the page is opened
   await open(page, body);
   return print(page, body.options ?? {});
 }
 
 /** The page as it is now, on paper. */
-export async function print(page: Page, given: PdfOptions): Promise<Buffer> {
+export async function print(page: ReadPage, given: PdfOptions): Promise<Buffer> {
   const { client, sessionId } = page;
   if (given.omitBackground)
     await client.send('Emulation.setDefaultBackgroundColorOverride', { color: { r: 0, g: 0, b: 0, a: 0 } }, sessionId);
   const { data } = await client
     .ask(isData, 'Page.printToPDF', printing(given), sessionId, { patient: true })
     .catch(asRefusal('options'));
+  await page.room.add(data.length);
   return fromBase64(data);
 }
 
@@ -141,7 +145,7 @@ export async function print(page: Page, given: PdfOptions): Promise<Buffer> {
  * Every element of each selector, with its text, its attributes and its place, as JSON in parts. Each part is written when it is read: a
  * hundred selectors for the same large element were 200 MB, and stopped the service for a second.
  */
-export async function scrape(page: Page, body: ScrapeBody): Promise<Buffer[]> {
+export async function scrape(page: ReadPage, body: ScrapeBody): Promise<Buffer[]> {
   await open(page, body);
   const parts = [Buffer.from('{"data":[')];
   let bytes = 0;
@@ -164,6 +168,7 @@ export async function scrape(page: Page, body: ScrapeBody): Promise<Buffer[]> {
     bytes += part.length;
     if (bytes > MOST_SCRAPED) throw errors.result_too_large({ megabytes: MOST_SCRAPED / 1e6 });
     parts.push(part);
+    await page.room.add(part.length);
   }
   return [...parts, Buffer.from(']}')];
 }

@@ -3,6 +3,7 @@ import { CdpError, type LocalClient } from '../../chromium/cdp/local-client.ts';
 import type { Mux } from '../../chromium/cdp/mux.ts';
 import { isAttached, isEvaluated, isTargetList } from '../../chromium/cdp/shapes.ts';
 import { errors, ServiceError } from '../../errors.ts';
+import type { MemoryShare } from '../../lib/memory-share.ts';
 import { anyText, object, optional } from '../../lib/shape.ts';
 import { resourceTypes, type Common, type Lifecycle } from './schema.ts';
 
@@ -23,6 +24,11 @@ const LOOK_MS = 50;
 const DEFAULT_MS = 30_000;
 
 export type Page = Awaited<ReturnType<typeof openPage>>;
+
+/** A page for a request that reads from it. `room` counts what was read, from its arrival until the request is answered. */
+export interface ReadPage extends Page {
+  room: Pick<MemoryShare, 'add'>;
+}
 
 /** The first page of a session that was made for one request. `signal` ends the request and all its waits. */
 export async function openPage(mux: Mux, signal: AbortSignal) {

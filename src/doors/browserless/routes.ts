@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { callerOf, projectOf } from '../../api/caller.ts';
 import { hungUp } from '../../api/hung-up.ts';
-import { countedParts } from '../../api/large.ts';
+import { countedParts, withRoom } from '../../api/large.ts';
 import { base64Parts } from '../../lib/base64.ts';
 import { asJsonVersion } from '../../chromium/guest/devtools.ts';
 import { errors } from '../../errors.ts';
@@ -56,31 +56,37 @@ export function browserlessRoutes({
       done(null, { code }),
     );
 
-    app.post('/content', options(ContentBody), async (request, reply) => {
-      const html = await browserless.content(asking(request, reply), request.body);
-      return reply.headers(guarded).type('text/html; charset=utf-8').send(html);
-    });
+    app.post('/content', options(ContentBody), (request, reply) =>
+      withRoom(request, reply, async (room) => {
+        const html = await browserless.content({ ...asking(request, reply), room }, request.body);
+        void reply.headers(guarded).type('text/html; charset=utf-8').send(html);
+      }),
+    );
 
-    app.post('/screenshot', options(ScreenshotBody), async (request, reply) => {
-      const { data, type } = await browserless.screenshot(asking(request, reply), request.body);
-      void reply.headers(guarded);
-      if (request.body.options?.encoding === 'base64') {
+    app.post('/screenshot', options(ScreenshotBody), (request, reply) =>
+      withRoom(request, reply, async (room) => {
+        const { data, type } = await browserless.screenshot({ ...asking(request, reply), room }, request.body);
+        void reply.headers(guarded);
+        if (request.body.options?.encoding !== 'base64') return void reply.type(type).send(data);
         const parts: Buffer[] = [];
         for await (const part of base64Parts(data)) parts.push(part);
-        return reply.type('text/plain').send(countedParts(reply, parts));
-      }
-      return reply.type(type).send(data);
-    });
+        void reply.type('text/plain').send(countedParts(reply, parts));
+      }),
+    );
 
-    app.post('/pdf', options(PdfBody), async (request, reply) => {
-      const data = await browserless.pdf(asking(request, reply), request.body);
-      return reply.headers(guarded).type('application/pdf').send(data);
-    });
+    app.post('/pdf', options(PdfBody), (request, reply) =>
+      withRoom(request, reply, async (room) => {
+        const data = await browserless.pdf({ ...asking(request, reply), room }, request.body);
+        void reply.headers(guarded).type('application/pdf').send(data);
+      }),
+    );
 
-    app.post('/scrape', options(ScrapeBody), async (request, reply) => {
-      const parts = await browserless.scrape(asking(request, reply), request.body);
-      return reply.headers(guarded).type('application/json; charset=utf-8').send(countedParts(reply, parts));
-    });
+    app.post('/scrape', options(ScrapeBody), (request, reply) =>
+      withRoom(request, reply, async (room) => {
+        const parts = await browserless.scrape({ ...asking(request, reply), room }, request.body);
+        void reply.headers(guarded).type('application/json; charset=utf-8').send(countedParts(reply, parts));
+      }),
+    );
 
     app.post('/function', options(FunctionBody), async (request, reply) => {
       const { type, data } = await browserless.run(asking(request, reply), request.body);

@@ -7,7 +7,7 @@ import type { RateLimit } from '../../sessions/rate-limit.ts';
 import type { SessionService } from '../../sessions/service.ts';
 import * as acts from './acts.ts';
 import { programOf, readOutcome } from './program.ts';
-import { openPage, type Page } from './page.ts';
+import { openPage, type ReadPage } from './page.ts';
 import type { Common, FunctionBody, PdfBody, Query, ScrapeBody, ScreenshotBody } from './schema.ts';
 
 /** The caller, the time limit, and whether the client is still connected. */
@@ -17,6 +17,9 @@ export interface Asking {
   query: Pick<Query, 'timeout' | 'stealth' | 'trackingId'>;
   hungUp: AbortSignal;
 }
+
+/** One that reads from a page. */
+export type Reading = Asking & Pick<ReadPage, 'room'>;
 
 type BrowserVersion = Hold['engine']['browser']['version'];
 
@@ -69,12 +72,12 @@ export function browserlessService({
     }
   }
 
-  const onPage = <T>(asking: Asking, body: Common, work: (page: Page) => Promise<T>): Promise<T> => {
+  const onPage = <T>(asking: Reading, body: Common, work: (page: ReadPage) => Promise<T>): Promise<T> => {
     refuseSource(body);
     return inSession(asking, async ({ engine }, signal) => {
       const page = await openPage(engine.mux, signal);
       try {
-        return await work(page);
+        return await work({ ...page, room: asking.room });
       } finally {
         page.close();
       }
@@ -83,10 +86,10 @@ export function browserlessService({
 
   return {
     onPage,
-    content: (asking: Asking, body: Common) => onPage(asking, body, (page) => acts.content(page, body)),
-    screenshot: (asking: Asking, body: ScreenshotBody) => onPage(asking, body, (page) => acts.screenshot(page, body)),
-    pdf: (asking: Asking, body: PdfBody) => onPage(asking, body, (page) => acts.pdf(page, body)),
-    scrape: (asking: Asking, body: ScrapeBody) => onPage(asking, body, (page) => acts.scrape(page, body)),
+    content: (asking: Reading, body: Common) => onPage(asking, body, (page) => acts.content(page, body)),
+    screenshot: (asking: Reading, body: ScreenshotBody) => onPage(asking, body, (page) => acts.screenshot(page, body)),
+    pdf: (asking: Reading, body: PdfBody) => onPage(asking, body, (page) => acts.pdf(page, body)),
+    scrape: (asking: Reading, body: ScrapeBody) => onPage(asking, body, (page) => acts.scrape(page, body)),
 
     /** Runs the code beside the browser, inside the session. */
     run: (asking: Asking, body: FunctionBody) =>

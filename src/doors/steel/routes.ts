@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { callerOf, projectOf } from '../../api/caller.ts';
 import { hungUp } from '../../api/hung-up.ts';
-import { countedParts } from '../../api/large.ts';
+import { countedParts, withRoom } from '../../api/large.ts';
 import { limited, type RateLimit } from '../../sessions/rate-limit.ts';
 import type { Who } from './new-session.ts';
 import { CreateBody, ListQuery, PdfBody, Query, ReleaseBody, ScrapeBody, ScreenshotBody } from './schema.ts';
@@ -17,7 +17,7 @@ const ofSession = { ...hidden, params: Type.Object({ id: Type.String({ maxLength
 const bodyLimit = 8 * 1024 * 1024;
 
 const json = (reply: FastifyReply, parts: Buffer[]) =>
-  reply.type('application/json; charset=utf-8').send(countedParts(reply, parts));
+  void reply.type('application/json; charset=utf-8').send(countedParts(reply, parts));
 
 /** The requests of a service for sessions, in its own spelling. */
 export function steelRoutes({ steel, limit }: { steel: SteelService; limit: RateLimit }): FastifyPluginAsyncTypebox {
@@ -57,14 +57,20 @@ export function steelRoutes({ steel, limit }: { steel: SteelService; limit: Rate
       steel.liveDetails(clientOf(request, reply), request.params.id),
     );
 
-    app.post('/v1/scrape', { config, schema: { ...hidden, body: ScrapeBody } }, async (request, reply) =>
-      json(reply, await steel.scrape(clientOf(request, reply), request.body)),
+    app.post('/v1/scrape', { config, schema: { ...hidden, body: ScrapeBody } }, (request, reply) =>
+      withRoom(request, reply, async (room) =>
+        json(reply, await steel.scrape({ ...clientOf(request, reply), room }, request.body)),
+      ),
     );
-    app.post('/v1/screenshot', { config, schema: { ...hidden, body: ScreenshotBody } }, async (request, reply) =>
-      json(reply, await steel.screenshot(clientOf(request, reply), request.body)),
+    app.post('/v1/screenshot', { config, schema: { ...hidden, body: ScreenshotBody } }, (request, reply) =>
+      withRoom(request, reply, async (room) =>
+        json(reply, await steel.screenshot({ ...clientOf(request, reply), room }, request.body)),
+      ),
     );
-    app.post('/v1/pdf', { config, schema: { ...hidden, body: PdfBody } }, async (request, reply) =>
-      json(reply, await steel.pdf(clientOf(request, reply), request.body)),
+    app.post('/v1/pdf', { config, schema: { ...hidden, body: PdfBody } }, (request, reply) =>
+      withRoom(request, reply, async (room) =>
+        json(reply, await steel.pdf({ ...clientOf(request, reply), room }, request.body)),
+      ),
     );
   };
 }

@@ -2,7 +2,7 @@ import { errors } from '../../errors.ts';
 import { base64Parts } from '../../lib/base64.ts';
 import { anyText, list, object, record } from '../../lib/shape.ts';
 import { capture, open, print, readContent } from '../browserless/acts.ts';
-import type { Page } from '../browserless/page.ts';
+import type { ReadPage } from '../browserless/page.ts';
 import type { ScrapeBody } from './schema.ts';
 
 const isFacts = object({ links: list(object({ url: anyText, text: anyText })), metadata: record });
@@ -38,7 +38,7 @@ export async function asDataUrl(type: string, data: Buffer): Promise<Buffer[]> {
 
 /** The answer as JSON in parts. */
 export async function scrape(
-  page: Page,
+  page: ReadPage,
   { url, delay, screenshot = false, pdf = false }: ScrapeBody,
 ): Promise<Buffer[]> {
   await open(page, pageOf({ url, delay }));

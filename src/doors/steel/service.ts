@@ -3,7 +3,7 @@ import { targetsOf } from '../../sessions/browser/targets.ts';
 import type { Hold } from '../../sessions/holds.ts';
 import type { SessionService } from '../../sessions/service.ts';
 import type { Ending } from '../../sessions/state.ts';
-import type { BrowserlessService } from '../browserless/service.ts';
+import type { BrowserlessService, Reading } from '../browserless/service.ts';
 import { asSteel } from './answer.ts';
 import { readContext } from './context.ts';
 import { sessionCreating, type Who } from './new-session.ts';
@@ -14,6 +14,9 @@ import { asDataUrl, pageOf, scrape } from './scrape.ts';
 export type SteelService = ReturnType<typeof steelService>;
 
 const PAGE = 100;
+
+/** Who asks for a page, and what counts the answer. */
+type OnPage = Who & Pick<Reading, 'room'>;
 
 /** Sessions and single pages in the interface of the other service. It stores no data of its own. */
 export function steelService({
@@ -94,19 +97,19 @@ export function steelService({
       return { ...viewer, wsUrl: websocketUrl, pages: shown };
     },
 
-    async scrape(caller: Who, body: ScrapeBody) {
+    async scrape(caller: OnPage, body: ScrapeBody) {
       refuseOfAction(body);
       return pages.onPage({ ...caller, query: {} }, { url: body.url }, (page) => scrape(page, body));
     },
 
-    async screenshot(caller: Who, body: ScreenshotBody) {
+    async screenshot(caller: OnPage, body: ScreenshotBody) {
       refuseOfAction(body);
       const options = { fullPage: body.fullPage ?? false };
       const { data, type } = await pages.screenshot({ ...caller, query: {} }, { ...pageOf(body), options });
       return asDataUrl(type, data);
     },
 
-    async pdf(caller: Who, body: PdfBody) {
+    async pdf(caller: OnPage, body: PdfBody) {
       refuseOfAction(body);
       return asDataUrl('application/pdf', await pages.pdf({ ...caller, query: {} }, pageOf(body)));
     },
