@@ -38,6 +38,8 @@ const PART_OF_FREE = 3;
 /** Ending a smaller share would not free enough. A sender that sends less within `stillMs` makes no progress. */
 const WORTH_ENDING = 64 * 1024;
 const LOOK_MS = 250;
+/** How long readers may leave more unread than there is room for: large answers of many clients at once are read in less. */
+const BURST_MS = 2 * LOOK_MS;
 
 /**
  * The bytes that peers make this process keep: messages that are being assembled, and responses that have not been read.
@@ -330,7 +332,9 @@ export class ByteBudget {
     const room = this.#total + ROOM_FOR_SMALL;
     if (sum(readers) - (readers[0]?.bytes ?? 0) <= room) return void (this.#crowdedSince = undefined);
     this.#crowdedSince ??= performance.now();
-    const isLong = performance.now() - this.#crowdedSince >= this.#overdraftMs;
+    const crowdedMs = performance.now() - this.#crowdedSince;
+    if (crowdedMs < BURST_MS) return;
+    const isLong = crowdedMs >= this.#overdraftMs;
     const unread = new Map<Group, number>();
     const others = readers.filter((share, index) => {
       const project = projectOf(share);
