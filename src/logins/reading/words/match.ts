@@ -75,6 +75,13 @@ export function plain(text: string | undefined): string {
   return text ? knownOf(text).plain : '';
 }
 
+/**
+ * Compatibility letters become up to eighteen others each. What lies beyond three for each letter of the text, as in Hangul and Vietnamese, is
+ * left out, and so is what makes the plain text much longer than the text.
+ */
+const mostDecomposed = 3;
+const mostAdded = 32;
+
 function madePlain(text: string): string {
   // eslint-disable-next-line no-control-regex -- all of ASCII
   if (/^[\0-\x7f]*$/.test(text))
@@ -84,11 +91,13 @@ function madePlain(text: string): string {
       .trim();
   return text
     .normalize('NFKD')
+    .slice(0, mostDecomposed * text.length + mostAdded)
     .toLowerCase()
     .replace(/\p{M}+/gu, '')
     .normalize('NFC')
     .replace(/[ıłøßđæœ]/g, (letter) => plainLetters[letter] ?? letter)
     .replace(/[^\p{L}\p{N}@+%]+/gu, ' ')
+    .slice(0, text.length + mostAdded)
     .trim();
 }
 
