@@ -55,7 +55,7 @@ import { redactedAddress } from '../src/lib/redacted-address.ts';
 import { redactText } from '../src/logger.ts';
 import { keptAddress, pageAddress, shownAddress } from '../src/logins/flow/addresses.ts';
 import { hostOf, isHttps, ssoProviderOf } from '../src/logins/flow/hosts.ts';
-import { isSecretName } from '../src/logins/flow/values.ts';
+import { isSecretName, isShownName } from '../src/logins/flow/values.ts';
 import { isLockedText } from '../src/logins/reading/errors.ts';
 import { hasMail, maskedTarget } from '../src/logins/reading/masked.ts';
 import { isLoginPath, isLogoutPath, isSureLoginPath, pathOf } from '../src/logins/reading/page.ts';
@@ -168,6 +168,7 @@ const functions: Record<string, (text: string) => unknown> = {
   'logins/flow/hosts.ts isHttps': (text) => isHttps(address(text)),
   'logins/flow/hosts.ts ssoProviderOf': (text) => ssoProviderOf(address(text)),
   'logins/flow/values.ts isSecretName': isSecretName,
+  'logins/flow/values.ts isShownName': isShownName,
   'logins/reading/errors.ts isLockedText': (text) => isLockedText(text, true),
   'logins/reading/masked.ts hasMail': hasMail,
   'logins/reading/masked.ts maskedTarget': maskedTarget,

@@ -1,3 +1,4 @@
+import { theSite } from './flow/hosts.ts';
 import type { ReadChoice, ReadField } from './reading/types.ts';
 import { canReauth } from './reauth.ts';
 import type { RunRow } from './run-store.ts';
@@ -93,7 +94,9 @@ export function toConnection(row: ConnectionRow, flow: RunRow | undefined, addre
     ...(row.login_url === null ? {} : { login_url: row.login_url }),
     ...(row.post_login_url === null ? {} : { post_login_url: row.post_login_url }),
     allowed_domains: row.allowed_domains,
-    confirmed_hosts: Object.keys(row.sso_hosts).sort(),
+    confirmed_hosts: Object.keys(row.sso_hosts)
+      .filter((host) => host !== theSite)
+      .sort(),
     ...(credential ? { credential } : {}),
     ...(row.proxy_id === null ? {} : { proxy_id: row.proxy_id }),
     health_check_interval: row.health_check_interval,

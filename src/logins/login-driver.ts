@@ -3,7 +3,7 @@ import type { Log } from '../lib/log.ts';
 import type { Db } from '../store/db.ts';
 import type { LoginBrowser } from './browsers.ts';
 import type { Explained, FlowInput, FlowOutcome, FlowState } from './flow/types.ts';
-import { isSecretName } from './flow/values.ts';
+import { isShownName } from './flow/values.ts';
 import type { LoginInputs } from './inputs.ts';
 import type { loginKeeping } from './login-results.ts';
 import type { LoginMetrics } from './metrics.ts';
@@ -158,14 +158,13 @@ export function loginDriving({ db, inputs, keeping, runFlow, nextCheckAt, metric
 
 /** Of a credential's values, those that are not shown on the page while they are typed. */
 const secretValues = (values: Record<string, string>): string[] =>
-  Object.entries(values).flatMap(([name, value]) => (shown.test(name) && !isSecretName(name) ? [] : [value]));
+  Object.entries(values).flatMap(([name, value]) => (isShownName(name) ? [] : [value]));
 /** The same of what a person answered, by the id of the field. */
 const secretAnswers = (values: Record<string, string>, asked: FlowState['fields']): string[] =>
   asked.flatMap(({ id, type, key, options }) => {
-    const isShown = type === 'identifier' || options !== undefined || (type === 'text' && shown.test(key));
+    const isShown = type === 'identifier' || options !== undefined || (type === 'text' && isShownName(key));
     return values[id] === undefined || isShown ? [] : [values[id]];
   });
-const shown = /user|mail|login|phone|identif|name|tenant|server|domain|url|account/i;
 
 const fault = { ...ends.fault, typed: {} } as FlowOutcome;
 

@@ -3,6 +3,7 @@ import type { Log } from '../lib/log.ts';
 import type { Db } from '../store/db.ts';
 import type { Secrets } from '../store/secrets.ts';
 import { confirmedValues, type ConfirmedNames, type ConfirmedValues } from './confirmed-values.ts';
+import { allowedHosts, theSite } from './flow/hosts.ts';
 import type { FlowErrorCode, FlowInput, FlowOutcome, Passkey, WasTyped } from './flow/types.ts';
 import type { RunRow } from './run-store.ts';
 import { connectionStore, linkOf, type ConnectionRow, type Learned } from './store.ts';
@@ -91,6 +92,25 @@ export function loginKeeping(deps: {
       return true;
     });
 
+  /** What a person typed at a provider is for the site too if it was typed there, or if the credential had it before and for the site. */
+  async function alsoForSite(
+    row: ConnectionRow,
+    hosts: Record<string, string[]>,
+    typed: Record<string, string>,
+  ): Promise<Record<string, string[]>> {
+    const wanted = wantedOf(row);
+    const before = wanted && (await lookup.resolve(wanted).catch(() => undefined));
+    const { foreign } = allowedHosts(flowConnection(row, confirmed));
+    const wasForSite = (name: string) =>
+      before?.ssoProvider === undefined &&
+      before?.values[name] !== undefined &&
+      before.values[name] === typed[name] &&
+      !foreign('', name, typed[name]);
+    const names = [...new Set(Object.values(hosts).flat())];
+    const kept = names.filter((name) => hosts[theSite]?.includes(name) || wasForSite(name));
+    return kept.length > 0 ? { [theSite]: kept } : {};
+  }
+
   return {
     /** Why the credential of a connection cannot be used for any page. */
     async refusal(connection: ConnectionRow): Promise<{ code: FlowErrorCode; message: string } | undefined> {
@@ -140,6 +160,7 @@ export function loginKeeping(deps: {
         const isSame = JSON.stringify(linkOf(now)) === JSON.stringify(link);
         const typed = succeeded && isSame ? outcome.typed : {};
         if (now.save_credentials && own && (Object.keys(typed).length > 0 || outcome.totpSecret)) {
+          const both = hosts && { ...hosts, ...(await alsoForSite(now, hosts, typed)) };
           const saved = await lookup.save({
             projectId,
             credentialId: link && 'credentialId' in link ? link.credentialId : undefined,
@@ -151,7 +172,7 @@ export function loginKeeping(deps: {
           });
           if (isSame) {
             found.credentialId = saved.id;
-            found.ssoHosts = placesAfter(now.sso_hosts, hosts, typed, mark);
+            found.ssoHosts = placesAfter(now.sso_hosts, both, typed, mark);
           }
         }
       } catch (error) {

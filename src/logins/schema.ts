@@ -234,7 +234,7 @@ export const Connection = named(
     confirmed_hosts: Optional(
       Type.Array(Type.String(), {
         description:
-          'Hosts of identity providers that a person confirmed in a login that succeeded. Another `credential` clears them. Corral extension.',
+          'Hosts of identity providers that a person confirmed, or typed values at, in a login that succeeded. Another `credential` clears them. Corral extension.',
       }),
     ),
     credential: Optional(CredentialReference),

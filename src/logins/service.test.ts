@@ -238,6 +238,14 @@ describe('a login', () => {
       ssoHosts: { 'id.example': ['ann'], 'other.example': [] },
       ssoProvider: 'google',
     });
+    // What the credential has for the site stays for the site, also if a person types it at a provider.
+    room.edge.values = { password: 'p2' };
+    const typedThere = { ssoHosts: { 'id.example': ['password'] } };
+    await logIn({ ...typedThere, typed: { password: 'p2' } });
+    expect(await logIn({})).toMatchObject({ ssoHosts: { 'id.example': ['ann', 'p2'], '': ['p2'] } });
+    await logIn({ ...typedThere, typed: { password: 'p1' } });
+    expect(await logIn({})).toMatchObject({ ssoHosts: { 'id.example': ['ann', 'p1'], '': [] } });
+    expect(await get(id)).toMatchObject({ confirmed_hosts: ['id.example', 'other.example'] });
     await room.logins.update(asking, id, { credential: null });
     expect(await logIn({})).toMatchObject({ ssoHosts: {}, ssoProvider: undefined });
     for (const part of ['a', 'b'])

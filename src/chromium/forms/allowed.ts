@@ -10,10 +10,11 @@ const isOrigin = text(300);
  * The check before a secret leaves. An opaque origin (a sandboxed frame, `data:`) belongs to no site and is never allowed. The origin is
  * the document's own, so `about:srcdoc` and `blob:` count as the site that made them.
  */
-export const isAllowed = (allow: Allow, origin: string): boolean => isWeb(origin) && allow(origin);
+export const isAllowed = (allow: Allow, origin: string, around = false): boolean =>
+  isWeb(origin) && allow(origin, around);
 
-export function mustAllow(allow: Allow, origin: string): void {
-  if (isAllowed(allow, origin)) return;
+export function mustAllow(allow: Allow, origin: string, around = false): void {
+  if (isAllowed(allow, origin, around)) return;
   const owner = isWeb(origin) ? `of ${origin}` : 'without a site of its own';
   throw new FormsError('foreign', `The value is not for a document ${owner}.`, isWeb(origin) ? origin : undefined);
 }
@@ -26,7 +27,7 @@ export function mustAllow(allow: Allow, origin: string): void {
 export async function mustAllowIn({ calls, frames }: AllowDeps, frame: FrameWorld, allow: Allow): Promise<void> {
   const { step } = calls.patience;
   for (let at: FrameWorld | undefined = frame; at; at = at.parent)
-    mustAllow(allow, await calls.originOf(at, step, isOrigin));
+    mustAllow(allow, await calls.originOf(at, step, isOrigin), at !== frame);
   await frames.mustBeSame(frame, step);
 }
 

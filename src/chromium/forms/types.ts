@@ -141,8 +141,11 @@ interface PageInfo {
   readonly opener?: string;
 }
 
-/** Whether a value may reach documents of an origin, such as `https://shop.example`. It is not asked about opaque origins. */
-export type Allow = (origin: string) => boolean;
+/**
+ * Whether a value may reach documents of an origin, such as `https://shop.example`; `around`: of documents around the one that it is typed
+ * into. It is not asked about opaque origins.
+ */
+export type Allow = (origin: string, around?: boolean) => boolean;
 
 export type Action =
   /** Clicks into the field and types, if its document and all documents around it are allowed. With `clear` the value is replaced. */

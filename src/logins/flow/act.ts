@@ -114,7 +114,7 @@ async function basic(flow: Flow, look: Look): Promise<FlowStateName> {
     throw new FlowEnd('max_attempts_reached', 'The site refused HTTP Basic credentials twice.');
   for (const [index, { from, value }] of [name, password].entries()) {
     hideTyped(flow, basicFields[index]!, value!);
-    if (from === 'person') person.keep(basicFields[index]!.key, value!);
+    if (from === 'person') person.keep(basicFields[index]!.origin, basicFields[index]!.key, value!);
   }
   person.dropAnswers();
   const allow: Allow = (origin) => [name, password].every((one) => allowFor(flow, one)(origin));

@@ -43,6 +43,9 @@ const shared = [
   'pingone.sg',
 ];
 
+/** In place of a host: the connection's own hosts. No address has this host. */
+export const theSite = '';
+
 interface Site {
   host: string;
   /** Itself alone; also with and without `www.`, which is the same site by convention; or also every name below it. */
@@ -59,6 +62,8 @@ export interface AllowedHosts {
   safe(url: string): boolean;
   /** Of a host that a person confirmed in an earlier login: whether the person typed a value there. */
   learned(url: string): WasTyped | undefined;
+  /** Whether a person typed this value at an identity provider and, as far as is known, not at this address or the site. */
+  foreign(url: string, name: string, value: string): boolean;
   /** The provider's word, for an address of a well-known identity provider. */
   sso(url: string): string | undefined;
   /** The connection's own passkeys may be for this host: for one of its hosts, or for a name above one. */
@@ -80,10 +85,14 @@ export function allowedHosts(connection: FlowConnection): AllowedHosts {
     const host = isHttps(url) ? hostOf(url) : undefined;
     return host !== undefined && Object.hasOwn(learned, host) ? learned[host] : undefined;
   };
+  const isTyped = (wasTyped: WasTyped | undefined, name: string, value: string) => wasTyped?.(name, value) ?? false;
   return {
     own: (url) => of(url).length > 0,
     safe: (url) => of(url).some(({ plain }) => plain || isHttps(url)),
     learned: learnedAt,
+    foreign: (url, name, value) =>
+      Object.values(learned).some((wasTyped) => isTyped(wasTyped, name, value)) &&
+      ![learned[theSite], learnedAt(url)].some((wasTyped) => isTyped(wasTyped, name, value)),
     sso: ssoProviderOf,
     passkeys: (url) => {
       const host = hostOf(url);

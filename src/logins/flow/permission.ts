@@ -5,6 +5,7 @@ import type { Flow } from './context.ts';
 import type { Fill } from './decision.ts';
 import { hostOf, isHttps } from './hosts.ts';
 import type { Look } from './types.ts';
+import { isShownName } from './values.ts';
 
 /** The source of a value, and its name in the credential. */
 export type Origin = Pick<Fill, 'from' | 'name'>;
@@ -15,8 +16,9 @@ export type Origin = Pick<Fill, 'from' | 'name'>;
  */
 export function allowFor(flow: Flow, value: Origin): Allow {
   const { credential } = flow.page;
-  return (origin) =>
+  return (origin, around = false) =>
     (value.from === 'person' || isNamed(credential, origin)) &&
+    (around || !isForeign(flow, value, credential, origin)) &&
     (flow.hosts.safe(origin) || isAtProvider(flow, value, credential, origin));
 }
 
@@ -39,6 +41,25 @@ function isAtProvider(flow: Flow, { from, name }: Origin, credential: OpenCreden
   return isSame(provider, credential?.ssoProvider);
 }
 
+/**
+ * A secret of the credential that a person typed at an identity provider, and not here: the site does not get the password of the provider.
+ * User names are for both, since many sites ask for the name before they go to the provider.
+ */
+function isForeign(flow: Flow, { from, name }: Origin, credential: OpenCredential | undefined, origin: string) {
+  const value = name === undefined ? undefined : credential?.values[name];
+  if (from !== 'credential' || name === undefined || value === undefined || isShownName(name)) return false;
+  const isTheirs = flow.hosts.foreign(origin, name, value) || wasOnlyAtProvider(flow, credential);
+  return isTheirs && flow.hosts.own(origin) && !isAtProvider(flow, { from, name }, credential, origin);
+}
+
+/** The credential is for a well-known provider, and the last login went there and asked for its password nowhere else. */
+function wasOnlyAtProvider({ hosts, input }: Flow, credential: OpenCredential | undefined) {
+  const provider = credential?.ssoProvider?.toLowerCase();
+  if (!isSame(provider, input.connection.ssoProvider)) return false;
+  const steps = input.recipe?.steps.filter(({ fills }) => fills.some(({ type }) => type === 'password')) ?? [];
+  return steps.length > 0 && steps.every(({ page }) => hosts.sso(page) === provider);
+}
+
 export const wantedProvider = ({ input, page, person }: Flow, credential = page.credential) =>
   person.ssoProvider ?? input.connection.ssoProvider ?? credential?.ssoProvider;
 
@@ -55,12 +76,16 @@ export function credentialAt(
   credential: OpenCredential,
   { snapshot, reading }: Look,
 ): OpenCredential | undefined {
-  const foreign = [pageOrigin(snapshot), ...reading.fields.flatMap(({ origin }) => origin ?? [])].filter(
-    (origin) => !flow.hosts.own(origin),
-  );
-  if (foreign.length === 0) return credential;
-  const allowed = (value: Origin) => foreign.every((origin) => isAtProvider(flow, value, credential, origin));
-  const values = Object.entries(credential.values).filter(([name]) => allowed({ from: 'credential', name }));
+  const fields = [...reading.fields, ...(snapshot.basicAuth ? [snapshot.basicAuth] : [])];
+  const asking = new Set(fields.flatMap(({ origin }) => origin ?? []));
+  const foreign = [...new Set([pageOrigin(snapshot), ...asking])].filter((origin) => !flow.hosts.own(origin));
+  const allowed = (value: Origin) =>
+    foreign.every((origin) => isAtProvider(flow, value, credential, origin)) &&
+    [...asking].every((origin) => !isForeign(flow, value, credential, origin));
+  const all = Object.entries(credential.values);
+  const values = all.filter(([name]) => allowed({ from: 'credential', name }));
+  if (foreign.length === 0)
+    return values.length === all.length ? credential : { ...credential, values: Object.fromEntries(values) };
   if (values.length === 0) return undefined;
   const totp = allowed({ from: 'code' }) ? credential.totp : undefined;
   return { ...credential, values: Object.fromEntries(values), totp };
@@ -82,6 +107,8 @@ export function refusal(flow: Flow, origin: string | undefined): string {
     return `The login is at http://${named}, without https, and nothing is typed there. If the site has no https, say so: set login_url, or the entry of allowed_domains, to an address that begins with http://.`;
   if (flow.hosts.safe(origin) && !isNamed(flow.page.credential, origin))
     return `The login is at ${named}, which the item of the credential does not name. Add it to the addresses of the item if the password is for it.`;
+  if (flow.hosts.safe(origin))
+    return `The login is at ${named}, and the password was typed at an identity provider. Start a login and type the password of ${named}.`;
   const provider = flow.hosts.sso(origin);
   const also = provider === undefined ? '' : `, or set sso_provider of the credential to ${provider}`;
   return `The login is at ${named}, which the connection does not allow. Add it to allowed_domains if it belongs to the site${also}.`;

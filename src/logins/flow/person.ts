@@ -3,7 +3,7 @@ import { urlOf } from '../../lib/urls.ts';
 import type { ReadChoice, ReadField, Reading } from '../reading/types.ts';
 import { isCode } from './codes.ts';
 import { hideSecret, hideTyped, type HiddenValues } from './hidden-values.ts';
-import { hostOf, type AllowedHosts } from './hosts.ts';
+import { hostOf, theSite, type AllowedHosts } from './hosts.ts';
 import type { FlowOutcome, FlowState, Submitted } from './types.ts';
 
 interface Questions {
@@ -36,8 +36,10 @@ export class Person {
   readonly #origins = new Map<string, string>();
   /** Typed values by the site of the document and the key of the field, to answer the same question again. */
   readonly #typedAt = new Map<string, Map<string, string>>();
-  /** Hosts that the person has confirmed, with the names of the values that were typed there. */
+  /** Hosts of identity providers that the person has confirmed or typed at, with the names of the values that were typed there. */
   readonly #confirmed = new Map<string, Set<string>>();
+  /** The names of the values that were typed at the connection's own hosts. */
+  readonly #atSite = new Set<string>();
   /** The first origin that asked for a field, by the id and the key of the field. */
   readonly #askedAt = new Map<string, string>();
   #reported = '';
@@ -178,28 +180,34 @@ export class Person {
     return this.#typedAt.get(this.#placeOf(origin) ?? unknownPlace) ?? new Map();
   }
 
-  keep(name: string, value: string): void {
+  /** Keeps a value and where it is for: the last identity provider that it was typed at, and the site if it was typed there too. */
+  keep(origin: string | undefined, name: string, value: string): void {
+    const isOther = this.#typed[name] !== value;
     this.#typed[name] = value;
+    this.#origins.set(name, origin ?? '');
+    const host = origin === undefined ? undefined : hostOf(origin);
+    const isLearned = origin !== undefined && this.#hosts.learned(origin) !== undefined;
+    const isOwn = origin !== undefined && !isLearned && this.#hosts.own(origin);
+    if (isOther || !isOwn) for (const names of this.#confirmed.values()) names.delete(name);
+    if (isOther) this.#atSite.delete(name);
+    if (isOwn) this.#atSite.add(name);
+    if (origin === undefined || host === undefined) return;
+    if ((isLearned || (!isOwn && this.#hosts.sso(origin))) && !this.#confirmed.has(host)) this.confirm(host);
+    this.#confirmed.get(host)?.add(name);
   }
 
-  /** Keeps a value for the same question on a later page of the same site, and the host that it is for: the last one it was typed at. */
+  /** Keeps a value also for the same question on a later page of the same site. */
   keepAt(origin: string | undefined, name: string, key: string, value: string): void {
-    this.keep(name, value);
-    for (const names of this.#confirmed.values()) names.delete(name);
-    this.#origins.set(name, origin ?? '');
+    this.keep(origin, name, value);
     const place = this.#placeOf(origin);
     if (place !== undefined) this.#typedAt.set(place, (this.#typedAt.get(place) ?? new Map()).set(key, value));
-    const host = origin === undefined ? undefined : hostOf(origin);
-    if (origin === undefined || host === undefined) return;
-    if (this.#hosts.learned(origin) && !this.#confirmed.has(host)) this.confirm(host);
-    this.#confirmed.get(host)?.add(name);
   }
 
   /** The site refused the submitted values. */
   forgetTyped(): void {
     this.#typedAt.clear();
     this.#typed = {};
-    for (const names of this.#confirmed.values()) names.clear();
+    for (const names of [...this.#confirmed.values(), this.#atSite]) names.clear();
     this.dropAnswers();
   }
 
@@ -209,11 +217,16 @@ export class Person {
     const [provider, ...others] = new Set(
       Object.keys(this.#typed).map((name) => this.#hosts.sso(this.#origins.get(name) ?? '')),
     );
+    const atProviders = new Set([...this.#confirmed.values()].flatMap((names) => [...names]));
+    const atBoth = [...this.#atSite].filter((name) => atProviders.has(name));
     return {
       typed: this.#typed,
       typedProvider: others.length === 0 ? provider : undefined,
       ...(this.#confirmed.size > 0 && {
-        ssoHosts: Object.fromEntries(Array.from(this.#confirmed, ([host, names]) => [host, [...names]])),
+        ssoHosts: {
+          ...Object.fromEntries(Array.from(this.#confirmed, ([host, names]) => [host, [...names]])),
+          ...(atBoth.length > 0 && { [theSite]: atBoth }),
+        },
       }),
     };
   }
@@ -221,7 +234,7 @@ export class Person {
   /** The site of a document: empty for the connection's own hosts, otherwise the host of an identity provider. */
   #placeOf(origin: string | undefined): string | undefined {
     if (origin === undefined) return undefined;
-    return this.#hosts.own(origin) ? '' : hostOf(origin);
+    return this.#hosts.own(origin) ? theSite : hostOf(origin);
   }
 }
 

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { good, login, origin, run, shop, type Case } from '../../../test/support/logins/scripted-flow.ts';
-import { choice, type SiteState } from '../../../test/support/logins/scripted-site.ts';
-import type { WasTyped } from './types.ts';
+import { choice, type Script, type SiteState } from '../../../test/support/logins/scripted-site.ts';
+import { theSite } from './hosts.ts';
+import type { Recipe, WasTyped } from './types.ts';
 
 const host = 'acme.okta.com';
 const theirs = { username: 'alice-planted', password: 'planted-new' };
@@ -25,6 +26,11 @@ const withProvider = (url = `https://${host}/login`) => {
     provider: { url, reading: { kind: 'login', ...login }, click: { submit: enters } },
   });
 };
+const withGoogle = (url: string) => {
+  const script = withProvider(url);
+  script.pages['login']!.reading.choices![0]!.provider = 'google';
+  return script;
+};
 /** A person typed the values of `good` by these names. */
 const typedBefore = (hosts: Record<string, string[]>) =>
   Object.fromEntries(
@@ -34,8 +40,9 @@ const typedBefore = (hosts: Record<string, string[]>) =>
     ]),
   );
 const start = (more: Partial<Case> = {}) => run({ script: withProvider(), values: good, ...more });
-const reauth = (ssoHosts: Record<string, string[]>, more: Partial<Case['input']> = {}) =>
+const reauth = (ssoHosts: Record<string, string[]>, more: Partial<Case['input']> = {}, script = withProvider()) =>
   start({
+    script,
     input: {
       flowType: 'REAUTH',
       connection: { ...connection, ssoProvider: 'okta', ssoHosts: typedBefore(ssoHosts) },
@@ -172,6 +179,99 @@ test('a password that is typed at the site after the provider is not the one of 
       { fieldValues: { 'username@shop.example': theirs.username, 'password@shop.example': 'of-the-site' } },
     ],
   });
-  expect(outcome).toMatchObject({ status: 'SUCCESS', ssoHosts: { [host]: [] } });
+  // The user name is the same at both.
+  expect(outcome).toMatchObject({ status: 'SUCCESS', ssoHosts: { [host]: ['username'], [theSite]: ['username'] } });
   expect(typed).toMatchObject({ password: 'of-the-site' });
+});
+
+test('a password that a person typed at an identity provider is not typed at the site', async () => {
+  const google = 'accounts.google.com';
+  const script = withGoogle(`https://${google}/signin`);
+  const { outcome } = await start({ script, values: {}, submits: [{ choiceId: 'sso' }, { fieldValues: good }] });
+  expect(outcome.ssoHosts).toEqual({ [google]: ['username', 'password'] });
+
+  for (const at of [google, host]) {
+    const { reports, site } = await reauth({ [at]: ['username', 'password'] }, {}, shop());
+    expect(reports.flatMap(({ fields }) => fields.map(({ key }) => key))).toEqual(['password']);
+    expect([...site.values.values()]).not.toContain(good.password);
+    expect(site.submits).toEqual([]);
+  }
+  // It was typed at the site as well.
+  const both = await reauth({ [host]: ['username', 'password'], [theSite]: ['password'] }, {}, shop());
+  expect(both.site.submits).toEqual([good]);
+});
+
+test('a password for a well-known identity provider is not typed at the site if the last login asked for it at the provider alone', async () => {
+  const recipe = (...pages: string[]): Recipe => ({
+    version: 1,
+    entryUrl: `${origin}/before`,
+    steps: pages.map((page) => ({
+      page,
+      kind: 'login',
+      fills: [{ key: 'password', type: 'password', label: 'Password', selectors: [] }],
+    })),
+    success: { url: `${origin}/home`, cookies: [], storage: [], signedInSigns: true },
+    requirements: { keys: [], totp: false, codes: [], external: false, passkey: false, basic: false },
+    learnedAt: '2026-01-01T00:00:00Z',
+  });
+  const submitted = async (...pages: string[]) => {
+    const more = {
+      connection: { ...connection, ssoProvider: 'google' },
+      credential: async () => ({ values: good, ssoProvider: 'google' }),
+      recipe: recipe(...pages),
+    };
+    return (await reauth({}, more, shop())).site.submits;
+  };
+  const atGoogle = 'https://accounts.google.com/signin';
+  expect(await submitted(atGoogle)).toEqual([]);
+  expect(await submitted(atGoogle, `${origin}/login`)).toEqual([good]);
+  // Another host of the provider is none of the site's.
+  const other = await reauth(
+    { 'accounts.google.com': ['username', 'password'] },
+    {
+      connection: {
+        ...connection,
+        ssoProvider: 'google',
+        ssoHosts: typedBefore({ 'accounts.google.com': ['username', 'password'] }),
+      },
+      credential: async () => ({ values: good, ssoProvider: 'google' }),
+    },
+    withGoogle('https://accounts.youtube.com/signin'),
+  );
+  expect(other.site.submits).toEqual([good]);
+});
+
+test('a password of an identity provider is typed into its frame in a page of the site', async () => {
+  const enters = (site: SiteState) => (site.cookies.set('session', '1'), 'home');
+  const framed = { url: `${origin}/login`, frame: `https://${host}`, reading: { kind: 'login' as const, ...login } };
+  const script = shop({ login: { ...framed, click: { submit: enters } } });
+  const { outcome, site } = await reauth({ [host]: ['username', 'password'] }, {}, script);
+  expect(outcome.status).toBe('SUCCESS');
+  expect(site.submits).toEqual([good]);
+});
+
+test('the site does not get the password of an identity provider by HTTP Basic, or the reverse', async () => {
+  const basic = (): Script => ({
+    ...shop({ login: { url: `${origin}/login`, status: 401, basic: true, reading: { kind: 'basic' } } }),
+    basic: (site, answer) => (site.submits.push(answer), site.cookies.set('session', '1'), 'home'),
+  });
+  const { reports, site } = await reauth({ [host]: ['username', 'password'] }, {}, basic());
+  expect(site.submits).toEqual([]);
+  expect(reports.map(({ step }) => step)).toContain('AWAITING_INPUT');
+
+  const script = withProvider();
+  script.pages['provider']!.click = { submit: () => 'basic' };
+  script.pages['basic'] = basic().pages['login']!;
+  script.basic = basic().basic!;
+  const { outcome } = await start({
+    script,
+    values: {},
+    submits: [
+      { choiceId: 'sso' },
+      { choiceId: `continue_at_${host}` },
+      { fieldValues: theirs },
+      { fieldValues: { 'username@shop.example': good.username, 'password@shop.example': good.password } },
+    ],
+  });
+  expect(outcome).toMatchObject({ typed: good, ssoHosts: { [host]: ['username'], [theSite]: ['username'] } });
 });

@@ -30,8 +30,8 @@ export interface FlowConnection {
   loginUrl?: string | undefined;
   allowedDomains: readonly string[];
   /**
-   * Hosts of identity providers that a person confirmed in an earlier login. Each has a function that returns whether a person typed this
-   * value there under this name.
+   * Hosts of identity providers at which a person typed values in an earlier login. Each has a function that returns whether a person typed
+   * this value there under this name. `theSite` stands for the connection's own hosts.
    */
   ssoHosts?: Readonly<Record<string, WasTyped>> | undefined;
   /** Where the last successful login ended. */
@@ -181,7 +181,10 @@ export interface FlowOutcome {
   ssoProvider?: string | undefined;
   /** The well-known identity provider, if a person typed all of `typed` at its hosts. */
   typedProvider?: string | undefined;
-  /** Hosts that a person confirmed, with the names of the values that the person typed there. Set on SUCCESS. */
+  /**
+   * Hosts of identity providers that a person confirmed or typed at, with the names of the values that the person typed there. `theSite` has
+   * those of them that the person typed at the site too. Set on SUCCESS.
+   */
   ssoHosts?: Record<string, string[]> | undefined;
   /** Passkeys to seal for this connection, with their newest sign counts, for every status. Unset when there are none. Secret. */
   passkeys?: Passkey[] | undefined;

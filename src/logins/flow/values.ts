@@ -196,6 +196,10 @@ export const isSecretName = (name: string) => {
   return password.in(words) || pin.in(words) || /pass|pwd|secret|kennwort/i.test(name);
 };
 
+/** Names of values that pages show while they are typed. */
+export const isShownName = (name: string) =>
+  /user|mail|login|phone|identif|name|tenant|server|domain|url|account/i.test(name) && !isSecretName(name);
+
 /** Whether these names have one for a key, of those that people use. For can_reauth. */
 export function namesFor(given: readonly string[]): (key: string) => boolean {
   const plainly = new Set(given.map(plain));
