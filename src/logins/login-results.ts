@@ -11,6 +11,18 @@ import { connectionStore, linkOf, type ConnectionRow, type Learned } from './sto
 /** The kind under which the passkeys of a connection are kept in the secrets. */
 const passkeysOf = 'auth connection passkeys';
 
+/** A page can ask under 60 origins for each of 100 values: each value is hashed once. */
+function once(wasTyped: WasTyped): WasTyped {
+  const before = new Map<string, { value: string; was: boolean }>();
+  return (name, value) => {
+    const known = before.get(name);
+    if (known?.value === value) return known.was;
+    const was = wasTyped(name, value);
+    before.set(name, { value, was });
+    return was;
+  };
+}
+
 /** What flows and checks know of a connection. Checks type nothing. */
 export const flowConnection = (row: ConnectionRow, values?: ConfirmedValues): FlowInput['connection'] => ({
   id: row.id,
@@ -23,10 +35,12 @@ export const flowConnection = (row: ConnectionRow, values?: ConfirmedValues): Fl
   ssoHosts: Object.fromEntries(
     Object.entries(row.sso_hosts).map(([host, marks]): [string, WasTyped] => [
       host,
-      (name, value) =>
-        values !== undefined &&
-        Object.hasOwn(marks, name) &&
-        values.isMarked(marks[name]!, { connectionId: row.id, host, name }, value),
+      once(
+        (name, value) =>
+          values !== undefined &&
+          Object.hasOwn(marks, name) &&
+          values.isMarked(marks[name]!, { connectionId: row.id, host, name }, value),
+      ),
     ]),
   ),
 });

@@ -92,7 +92,8 @@ export function allowedHosts(connection: FlowConnection): AllowedHosts {
     learned: learnedAt,
     foreign: (url, name, value) =>
       Object.values(learned).some((wasTyped) => isTyped(wasTyped, name, value)) &&
-      ![learned[theSite], learnedAt(url)].some((wasTyped) => isTyped(wasTyped, name, value)),
+      !isTyped(learned[theSite], name, value) &&
+      !isTyped(learnedAt(url), name, value),
     sso: ssoProviderOf,
     passkeys: (url) => {
       const host = hostOf(url);
