@@ -5,6 +5,7 @@ import http from 'node:http';
 import { chromium, type FileChooser } from 'playwright-core';
 import { connect } from 'puppeteer-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { buffersUsed } from '../support/heap.ts';
 import { startDownloads } from '../support/downloads-site.ts';
 import { viewers } from '../support/live-view.ts';
 import { askForFiles } from '../support/live-view-page.ts';
@@ -463,12 +464,11 @@ describe.runIf(isolation.sandboxed)('files of a session', () => {
       const sum = createHash('sha256');
       return { add: (chunk: Buffer) => (sum.update(chunk), send(chunk)), digest: () => sum.digest('hex') };
     };
-    let peak = 0;
-    const before = process.memoryUsage().arrayBuffers;
-    const look = () => void (peak = Math.max(peak, process.memoryUsage().arrayBuffers - before));
+    const before = buffersUsed();
+    let [peak, chunks] = [0, 0];
+    const look = () => void (chunks++ % 256 === 0 && (peak = Math.max(peak, buffersUsed() - before)));
     const headers = { authorization: `Bearer ${service.key}` };
     const url = `${service.url}/browsers/${id()}/fs`;
-
     const request = http.request(`${url}/write_file?path=${home}/large`, { method: 'PUT', headers });
     const sent = hash(() => {});
     for (let at = 0; at < size; at += block.length) {
