@@ -31,7 +31,7 @@ export interface FlowConnection {
   allowedDomains: readonly string[];
   /**
    * Hosts of identity providers at which a person typed values in an earlier login. Each has a function that returns whether a person typed
-   * this value there under this name. `theSite` stands for the connection's own hosts.
+   * this value there under this name. `theSite` means the connection's own hosts.
    */
   ssoHosts?: Readonly<Record<string, WasTyped>> | undefined;
   /** Where the last successful login ended. */

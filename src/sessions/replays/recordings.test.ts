@@ -232,7 +232,7 @@ test('a recording counts until its video is finished', async () => {
   await soon(() => expect(recordings.countOf('s')).toBe(0));
 });
 
-test('a recording goes on after the second change of the viewport when its first video is finished', async () => {
+test('a recording continues after the second change of the viewport when its first video is finished', async () => {
   const { finish, end } = finishing();
   const { recordings, encoders, recorded, start, over } = node({ finish });
   await start();
