@@ -70,8 +70,8 @@ test('the output of a process is closed for a client that leaves before it is op
   await expect.poll(() => closed).toBe(true);
 });
 
-test('input that comes byte by byte is written together, in order with changes of the size', async () => {
-  const asked: { name: string; args: { data_b64?: string; rows?: number }; answer: (said: object) => void }[] = [];
+/** A client of a process whose guest answers calls like this. */
+async function attachedTo(call: (name: string, args: object) => Promise<object>) {
   const process_id = '00000000-0000-4000-8000-000000000000';
   const said = [{ json: { process_id, pid: 7, started_at: '2026-01-01T00:00:00Z' } }];
   const never = new Promise(() => {});
@@ -79,12 +79,20 @@ test('input that comes byte by byte is written together, in order with changes o
   const guest = {
     started: new Set(),
     open: async (name: string) => (name === 'spawn' ? spawned : never),
-    call: (name: string, args: object) => new Promise((answer) => void asked.push({ name, args, answer })),
+    call,
   };
   const group = memory.group();
   const held = { engine: { guest, memory: group }, stayAwake: () => () => {} } as unknown as Hold;
   await spawn(held, { command: 'cat' });
-  const client = attachProcess(held, process_id, attached().sink, log);
+  const { sink, state } = attached();
+  return { group, state, client: attachProcess(held, process_id, sink, log) };
+}
+
+test('input that comes byte by byte is written together, in order with changes of the size', async () => {
+  const asked: { name: string; args: { data_b64?: string; rows?: number }; answer: (said: object) => void }[] = [];
+  const { group, client } = await attachedTo(
+    (name, args) => new Promise((answer) => void asked.push({ name, args, answer })),
+  );
   const typeEach = (text: string) => {
     for (const byte of Buffer.from(text)) client.receive(Buffer.from([byte]), true);
   };
@@ -105,20 +113,9 @@ test('input that comes byte by byte is written together, in order with changes o
 
 test('a client is read no further while 1 MiB of its input waits, which is counted until it is written', async () => {
   const writes: (() => void)[] = [];
-  const process_id = '00000000-0000-4000-8000-000000000000';
-  const said = [{ json: { process_id, pid: 7, started_at: '2026-01-01T00:00:00Z' } }];
-  const never = new Promise(() => {});
-  const spawned = { end() {}, reset() {}, next: () => said.shift() ?? never };
-  const guest = {
-    started: new Set(),
-    open: async (name: string) => (name === 'spawn' ? spawned : never),
-    call: () => new Promise<object>((resolve) => void writes.push(() => resolve({ written_bytes: 0 }))),
-  };
-  const group = memory.group();
-  const held = { engine: { guest, memory: group }, stayAwake: () => () => {} } as unknown as Hold;
-  await spawn(held, { command: 'cat' });
-  const { sink, state } = attached();
-  const client = attachProcess(held, process_id, sink, log);
+  const { group, client, state } = await attachedTo(
+    () => new Promise((answer) => void writes.push(() => answer({ written_bytes: 0 }))),
+  );
   const input = Buffer.alloc(600 * 1024);
   client.receive(input, true);
   expect(state.paused).toBe(false);
