@@ -33,6 +33,9 @@ export type Heartbeat = { everyMs: number; event: () => unknown } | { everyMs: n
 
 const everyMs = 15_000;
 
+/** The time without events before a heartbeat, as the API document says it. */
+export const heartbeatAfter = `${everyMs / 1000} s`;
+
 const jsonHeartbeat: Heartbeat = {
   everyMs,
   event: () => ({ event: 'sse_heartbeat', timestamp: new Date().toISOString() }),

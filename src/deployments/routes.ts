@@ -9,7 +9,7 @@ import { empty, eventsOf, listOf, refusals } from '../api/schema.ts';
 import { eventStream, type EventStream } from '../api/sse.ts';
 import { takeProjectPlace } from '../api/stream-places.ts';
 import { errors, ServiceError } from '../errors.ts';
-import { mostZipBytes, type Upload } from '../uploads/uploads.ts';
+import { mostZip, mostZipBytes, type Upload } from '../uploads/uploads.ts';
 import type { following } from './event-streams.ts';
 import { readForm } from './form.ts';
 import { App, AppList, CreateDeployment, Deployment, DeploymentEvent, DeploymentList, Since } from './schema.ts';
@@ -170,8 +170,7 @@ function formRoutes({ deployments, takeIn }: DeploymentRoom): FastifyPluginAsync
         validatorCompiler: anything,
         schema: {
           operationId: 'createDeployment',
-          summary:
-            'Deploy apps: a zip of their source, at most 50 MiB, or a git repository. A node builds it, then its actions can be invoked.',
+          summary: `Deploy apps: a zip of their source, at most ${mostZip}, or a git repository. A node builds it, then its actions can be invoked.`,
           tags,
           body: asForm(CreateDeployment),
           response: {

@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox';
 import { ErrorBody, named, nullable, oneOf, Paging, Timestamp } from '../api/schema.ts';
+import { mostZip } from '../uploads/uploads.ts';
 import { deploymentLife, invocationLife } from './state.ts';
 
 /** A label, as app and action names and versions are. */
@@ -46,7 +47,7 @@ export const GitSource = named(
 export const CreateDeployment = named(
   'CreateDeploymentRequest',
   Type.Object({
-    file: Type.Optional(Type.String({ format: 'binary', description: 'A zip of the source, at most 50 MiB.' })),
+    file: Type.Optional(Type.String({ format: 'binary', description: `A zip of the source, at most ${mostZip}.` })),
     entrypoint_rel_path: Type.Optional(
       Type.String({ description: 'The file of the zip that registers the apps: JavaScript or TypeScript.' }),
     ),

@@ -11,7 +11,7 @@ import { bytesAs, empty, listOf, refusals } from '../api/schema.ts';
 import { errors } from '../errors.ts';
 import { Extension, ExtensionList, FromChromeStore, LoadExtensions, UploadExtension } from './schema.ts';
 import type { ExtensionService, Loadable } from './service.ts';
-import { mostZipBytes, type Upload } from '../uploads/uploads.ts';
+import { mostZip, mostZipBytes, type Upload } from '../uploads/uploads.ts';
 
 const tags = ['extensions'];
 const IdOrName = Type.Object({ id_or_name: Type.String() });
@@ -133,7 +133,7 @@ function formRoutes({ extensions, load }: ExtensionRoom): FastifyPluginAsyncType
         validatorCompiler: anything,
         schema: {
           operationId: 'uploadExtension',
-          summary: 'Upload an extension: a zip of its unpacked directory, manifest version 3, at most 50 MiB.',
+          summary: `Upload an extension: a zip of its unpacked directory, manifest version 3, at most ${mostZip}.`,
           tags,
           body: asForm(UploadExtension),
           response: {

@@ -4,7 +4,7 @@ import { Type } from 'typebox';
 import { callerOf, projectOf } from '../api/caller.ts';
 import { sendPage } from '../api/paging.ts';
 import { empty, ErrorBody, eventsOf, listOf, refusals, refusedAs } from '../api/schema.ts';
-import { eventStream } from '../api/sse.ts';
+import { eventStream, heartbeatAfter } from '../api/sse.ts';
 import { takeStreamPlace } from '../api/stream-places.ts';
 import { errors, ServiceError } from '../errors.ts';
 import { ofLaunch } from '../sessions/refusals.ts';
@@ -226,7 +226,10 @@ function flowRoutes({ logins }: Room): FastifyPluginAsyncTypebox {
           tags,
           params,
           response: {
-            200: eventsOf(ConnectionEvent, 'A state for each change, and a heartbeat after 15 s of silence.'),
+            200: eventsOf(
+              ConnectionEvent,
+              `A state for each change, and a heartbeat after ${heartbeatAfter} of silence.`,
+            ),
             ...refusals('connection_not_found', 'too_many_streams'),
           },
         },

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { projectOf } from '../api/caller.ts';
 import { eventsOf, refusals } from '../api/schema.ts';
-import { commentHeartbeat, eventStream } from '../api/sse.ts';
+import { commentHeartbeat, eventStream, heartbeatAfter } from '../api/sse.ts';
 import { takeProjectPlace } from '../api/stream-places.ts';
 import { errors } from '../errors.ts';
 import { EventStreamHeaders, ProjectEvent } from './schema.ts';
@@ -27,7 +27,7 @@ export function projectEventRoutes({
           tags: ['events'],
           headers: EventStreamHeaders,
           response: {
-            200: eventsOf(ProjectEvent, 'Events, each with its id. A comment after 15 s of silence.'),
+            200: eventsOf(ProjectEvent, `Events, each with its id. A comment after ${heartbeatAfter} of silence.`),
             ...refusals('invalid_input', 'too_many_streams'),
           },
         },

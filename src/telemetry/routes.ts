@@ -4,7 +4,7 @@ import { Type } from 'typebox';
 import { projectOf } from '../api/caller.ts';
 import { withRoom } from '../api/large.ts';
 import { eventsOf, refusals } from '../api/schema.ts';
-import { commentHeartbeat, eventStream } from '../api/sse.ts';
+import { commentHeartbeat, eventStream, heartbeatAfter } from '../api/sse.ts';
 import { takeStreamPlace } from '../api/stream-places.ts';
 import { errors } from '../errors.ts';
 import { EventsQuery, StreamHeaders, StreamQuery, TelemetryEnvelope } from './schema.ts';
@@ -56,7 +56,10 @@ export function telemetryRoutes({ telemetry, sessions, addresses }: TelemetryRoo
           headers: StreamHeaders,
           querystring: StreamQuery,
           response: {
-            200: eventsOf(TelemetryEnvelope, 'Events; the id of each is its `seq`. A comment after 15 s of silence.'),
+            200: eventsOf(
+              TelemetryEnvelope,
+              `Events; the id of each is its \`seq\`. A comment after ${heartbeatAfter} of silence.`,
+            ),
             ...refusals('session_not_found', 'node_unreachable', 'too_many_streams'),
           },
         },

@@ -7,6 +7,9 @@ import type { DiskSpace } from '../lib/disk-space.ts';
 import type { StorageClaim } from '../lib/storage.ts';
 
 export const mostZipBytes = 50 * 1024 * 1024;
+
+/** The same as the API document says it. */
+export const mostZip = `${mostZipBytes / 1024 / 1024} MiB`;
 const bytesBetweenLooks = 1024 * 1024;
 
 /** A temporary file on the service's disk: zips are read from their end, so they cannot be checked while they arrive. */
