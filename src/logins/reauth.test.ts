@@ -92,10 +92,16 @@ test.each<[string, Facts, boolean, string]>([
   ['needs a call', { ...stored, requirements: needs({ codes: ['call'] }) }, false, 'requires_sms_code'],
   ['needs a mail', { ...stored, requirements: needs({ codes: ['email'] }) }, false, 'requires_email_code'],
   [
-    'needs another code',
+    'needs a code of an unknown kind',
     { ...stored, requirements: needs({ codes: ['other'] }) },
     false,
-    'viable_plans_require_external_action',
+    'requires_totp_without_secret',
+  ],
+  [
+    'needs a code of an unknown kind, and has a secret for codes since',
+    { ...stored, has_totp_secret: true, requirements: needs({ codes: ['other'] }) },
+    true,
+    'requirements_satisfiable',
   ],
   [
     'is sent its codes',

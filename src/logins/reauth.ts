@@ -32,13 +32,13 @@ export function canReauth(row: Facts): { can: boolean; reason: ReauthReason } {
   const byPasskey = needs?.passkey === true && row.has_passkeys;
   if (!link && !asksNothing && !byPasskey) return no('no_credential');
   if (needs?.external) return no('requires_external_action');
-  if (needs?.totp && stored && !row.has_totp_secret && !row.takes_codes) return no('requires_totp_without_secret');
-  if (needs && needs.codes.length > 0 && !row.takes_codes) {
-    if (needs.codes.includes('email')) return no('requires_email_code');
-    return needs.codes.some((way) => way === 'sms' || way === 'call')
-      ? no('requires_sms_code')
-      : no('viable_plans_require_external_action');
-  }
+  const codes = needs?.codes ?? [];
+  // Where the page does not say how its code comes, a login types a generated one.
+  const generated = needs?.totp === true || codes.includes('other');
+  const sent = codes.filter((way) => way !== 'other');
+  if (sent.length > 0 && !row.takes_codes)
+    return no(sent.includes('email') ? 'requires_email_code' : 'requires_sms_code');
+  if (generated && stored && !row.has_totp_secret && !row.takes_codes) return no('requires_totp_without_secret');
   if (needs?.passkey && !row.has_passkeys) return no('requires_external_action');
   if (needs && stored && lacks(row, needs.keys)) return no('no_viable_plans');
   if (!link) return yes('viable_plans_found');

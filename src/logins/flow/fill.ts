@@ -1,6 +1,6 @@
 import type { ReadField } from '../reading/types.ts';
 import { FormsError, isPassing, type Action } from './browser.ts';
-import { codeChannel, isCode } from './codes.ts';
+import { codeChannel, isCode, takesGenerated } from './codes.ts';
 import type { Flow } from './context.ts';
 import type { Fill, FillPlan } from './decision.ts';
 import { FlowEnd } from './ends.ts';
@@ -182,7 +182,8 @@ function remember(flow: Flow, look: Look, { field, value, from, name }: Filled):
   const { draft, person } = flow;
   if (name !== undefined) flow.attempt.take(name, memoryKey(field));
   if (isCode(field) && from !== 'credential') {
-    if (from === 'code') draft.need({ totp: true });
+    // A person who typed a code of an authenticator app may add its secret to the credential later.
+    if (from === 'code' || takesGenerated(field, look.reading)) draft.need({ totp: true });
     else draft.needCode(codeChannel(field, look.reading));
     return;
   }
