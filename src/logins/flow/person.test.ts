@@ -186,3 +186,27 @@ test('a value of the credential is not tried in a frame of an identity provider 
   expect(reports.some(({ step }) => step === 'AWAITING_INPUT')).toBe(true);
   expect(outcome.errorCode).toBe('awaiting_input_timeout');
 });
+
+test('an error text that the site describes its fields by is reported once', async () => {
+  const text = 'That did not work';
+  const described = (hint: string) => [
+    field('identifier', 'username', { hint: 'Your number' }),
+    field('password', 'password', { hint }),
+  ];
+  const refused: ScriptedPage = {
+    url: `${origin}/login`,
+    reading: {
+      kind: 'login',
+      fields: described(`${text}.`),
+      submit,
+      error: { text, kind: 'credentials', fresh: true },
+    },
+  };
+  const { reports } = await run({
+    script: shop({ refused }),
+    submits: [{ fieldValues: { username: 'ann', password: 'planted-wrong' } }],
+  });
+  const asked = reports.findLast(({ fields }) => fields.length > 0)!;
+  expect(asked.websiteError).toBe(text);
+  expect(asked.fields.map(({ hint }) => hint)).toEqual(['Your number', undefined]);
+});

@@ -12,7 +12,7 @@ export async function report(flow: Flow, state: FlowState): Promise<void> {
   // Fields come first, then choices, then the options of fields: a page with many choices still asks for its password.
   const fields = state.fields
     .slice(0, mostShown)
-    .map(({ options, ...field }) => ({ field: asked(field), options }))
+    .map(({ options, ...field }) => ({ field: asked(withoutError(field, state.websiteError)), options }))
     .filter(({ field }) => fits(field));
   const choices = state.choices.slice(0, mostShown).map(asked).filter(fits);
   const clean: FlowState = {
@@ -38,6 +38,12 @@ const mostCharacters = 64_000;
 function roomFor(characters: number): (one: object) => boolean {
   let room = characters;
   return (one) => (room -= JSON.stringify(one).length) >= 0;
+}
+
+/** Sites describe their fields by the error text. It is reported once, and not with each field. */
+function withoutError<T extends { hint?: string }>({ hint, ...field }: T, error = ''): Omit<T, 'hint'> {
+  const repeats = hint !== undefined && error !== '' && (hint.includes(error) || error.includes(hint));
+  return { ...field, ...(hint !== undefined && !repeats && { hint }) };
 }
 
 const pageTexts = new Set(['label', 'hint', 'placeholder', 'description', 'target', 'provider', 'value']);

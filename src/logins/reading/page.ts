@@ -109,9 +109,15 @@ function controlOf(el: El): ControlKind {
   return 'button';
 }
 
+/** Characters of a text beside a field that names it. A longer one is a sentence about it. */
+const mostBeside = 40;
+
 function labelOf(el: El, control: ControlKind): string {
   const named = control === 'button' || control === 'link' || control === 'tab' ? [] : el.labels;
-  const candidates = [...named, el.accessibleName, el.placeholder, el.title, el.near, el.name, el.id];
+  // A tooltip says how to write the value. The text beside the field says what it is, such as in the first cell of its row.
+  const hasTooltip = named.length === 0 && el.title !== undefined && el.accessibleName === el.title;
+  const beside = hasTooltip && el.near.length <= mostBeside ? el.near : undefined;
+  const candidates = [...named, beside, el.accessibleName, el.placeholder, el.title, el.near, el.name, el.id];
   const found = candidates.find((name) => name !== undefined && name.trim() !== '') ?? '';
   return withoutEnd(found, /[\s:*：＊]/u)
     .trim()
