@@ -252,6 +252,7 @@ export const examples: Readonly<Record<string, Example>> = {
   'post /auth/connections/{id}/login': { sdk: 'auth.connections.login' },
   'post /auth/connections/{id}/submit': { sdk: 'auth.connections.submit', body: { fields: { code: '123456' } } },
   'post /auth/connections/{id}/codes': { body: { code: '123456' } },
+  'post /auth/connections/{id}/cancel': {},
   'get /auth/connections/{id}/events': { sdk: 'auth.connections.follow' },
   'post /auth/connections/{id}/exchange': { body: { code: '$HANDOFF_CODE' } },
   'get /auth/connections/{id}/timeline': { sdk: 'auth.connections.timeline' },

@@ -1,4 +1,6 @@
 import { theSite } from './flow/hosts.ts';
+import { flowStates } from './flow/states.ts';
+import { standardDeadlines } from './flow/types.ts';
 import type { ReadChoice, ReadField } from './reading/types.ts';
 import { canReauth } from './reauth.ts';
 import type { RunRow } from './run-store.ts';
@@ -80,6 +82,18 @@ export function interactionOf(run: Pick<RunRow, 'id' | 'revision' | 'status' | '
   return status === 'IN_PROGRESS' && waits ? `${id}.${revision}` : undefined;
 }
 
+/**
+ * When the question that a login waits with ends without an answer. It may end later: a page that asks the same again after a while begins
+ * a new wait, which is not reported.
+ */
+function inputExpiresAt(run: RunRow): string | undefined {
+  if (interactionOf(run) === undefined || run.expires_at === null) return undefined;
+  const state = run.step === 'AWAITING_INPUT' ? flowStates.awaiting_input : flowStates.awaiting_external;
+  const reauth = run.kind === 'reauth';
+  const ms = state.deadline({ deadlines: standardDeadlines, reauth, asksCode: false, captcha: false });
+  return new Date(Math.min(run.updated_at.getTime() + ms, run.expires_at.getTime())).toISOString();
+}
+
 const isUnderWay = ({ status }: RunRow) => status === 'IN_PROGRESS';
 
 export function toConnection(row: ConnectionRow, flow: RunRow | undefined, addresses: FlowAddresses): Connection {
@@ -122,6 +136,7 @@ function flowPart(flow: RunRow | undefined, addresses: FlowAddresses) {
     flow_type: flow ? flowTypeOf(flow) : null,
     flow_expires_at: (underWay && flow.expires_at?.toISOString()) || null,
     interaction_id: (flow && interactionOf(flow)) ?? null,
+    input_expires_at: (flow && inputExpiresAt(flow)) ?? null,
     ...(underWay && flow.state ? askedOf(flow.state.fields, flow.state.choices) : nothingAsked),
     external_action_message: (underWay && flow.state?.externalActionMessage) || null,
     website_error: flow?.website_error ?? null,
@@ -138,6 +153,7 @@ export function toStateEvent(flow: RunRow, addresses: FlowAddresses, postLoginUr
   const asked = underWay && flow.state ? askedOf(flow.state.fields, flow.state.choices) : undefined;
   const message = underWay ? flow.state?.externalActionMessage : undefined;
   const interaction = interactionOf(flow);
+  const inputEnds = inputExpiresAt(flow);
   return {
     event: 'managed_auth_state',
     timestamp: flow.updated_at.toISOString(),
@@ -145,6 +161,7 @@ export function toStateEvent(flow: RunRow, addresses: FlowAddresses, postLoginUr
     flow_step: flow.step ?? 'DISCOVERING',
     flow_type: flowTypeOf(flow),
     ...(interaction === undefined ? {} : { interaction_id: interaction }),
+    ...(inputEnds === undefined ? {} : { input_expires_at: inputEnds }),
     ...asked,
     ...(message ? { external_action_message: message } : {}),
     ...(flow.website_error === null ? {} : { website_error: flow.website_error }),

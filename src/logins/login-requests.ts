@@ -5,6 +5,7 @@ import type { Asking, Finding } from './connection-lookup.ts';
 import type { FlowTokens } from './hosted/token.ts';
 import type { LoginInputs } from './inputs.ts';
 import type { Notices } from './notices.ts';
+import { ends } from './login-ends.ts';
 import { runStore } from './run-store.ts';
 import { flowSeconds, type NodeLogins } from './node-logins.ts';
 import { refuseTelemetry } from '../sessions/request.ts';
@@ -16,7 +17,7 @@ const lookMs = 5000;
 
 export interface RequestOptions {
   db: Db;
-  runner: Pick<NodeLogins, 'begin'>;
+  runner: Pick<NodeLogins, 'begin' | 'settle'>;
   inputs: LoginInputs;
   notices: Notices;
   tokens: FlowTokens;
@@ -72,6 +73,13 @@ export function loginRequests(options: RequestOptions) {
     async pushCode(asking: Asking, id: string, code: string): Promise<void> {
       await find(asking.projectId, id);
       await inputs.pushCode((await runningFlow(id, asking)).id, id, code);
+    },
+
+    /** Ends the running login. The node of its browser is notified, and ends the browser without saving the profile. */
+    async cancel(asking: Asking, id: string): Promise<void> {
+      await find(asking.projectId, id);
+      const flow = await runningFlow(id, asking);
+      if (!(await runner.settle(flow.id, ends.canceled))) throw errors.no_active_flow({ connection: id });
     },
 
     /** Trades a code for the token of its flow, once. It needs no key: the code is the permission. */

@@ -216,6 +216,24 @@ function flowRoutes({ logins }: Room): FastifyPluginAsyncTypebox {
       },
     );
 
+    app.post(
+      '/auth/connections/:id/cancel',
+      {
+        config: invitees,
+        schema: {
+          operationId: 'cancelAuthConnectionLogin',
+          summary: 'Cancel the running login. Its browser ends, and the profile stays as it was. Corral extension.',
+          tags,
+          params,
+          response: { 204: empty('Canceled.'), ...refusals('connection_not_found', 'no_active_flow') },
+        },
+      },
+      async (request, reply) => {
+        await logins.cancel(asking(request), request.params.id);
+        return reply.code(204).send(null);
+      },
+    );
+
     app.get(
       '/auth/connections/:id/events',
       {

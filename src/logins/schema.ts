@@ -4,6 +4,7 @@ import { TelemetryRequest } from '../sessions/schema.ts';
 import { connectionLife, loginLife } from './state.ts';
 import { flowSteps, flowTypes, reauthReasons } from './api-enums.ts';
 
+const endOfQuestion = 'When the current question of the login ends without an answer, at the earliest.';
 const { Optional } = Type;
 const Text = (maxLength: number, more: object = {}) => Type.String({ maxLength, ...more });
 const Uri = { type: 'string', format: 'uri', maxLength: 2048 } as const;
@@ -259,6 +260,7 @@ export const Connection = named(
     flow_type: Optional(nullable(FlowType)),
     flow_expires_at: Optional(nullable(Timestamp)),
     interaction_id: nullableText('The id of the current question of the login. Send it with a submit.'),
+    input_expires_at: Optional(nullable({ ...Timestamp, description: endOfQuestion } as typeof Timestamp)),
     ...orNull(asked),
     external_action_message: nullableText('The action that the user must take outside of the browser.'),
     website_error: nullableText('The error message of the site.'),
@@ -356,6 +358,7 @@ export const StateEvent = named(
     flow_step: FlowStep,
     flow_type: Optional(FlowType),
     interaction_id: Optional(Type.String()),
+    input_expires_at: Optional({ ...Timestamp, description: endOfQuestion } as typeof Timestamp),
     ...optional(asked),
     external_action_message: Optional(Type.String()),
     website_error: Optional(Type.String()),

@@ -7,7 +7,8 @@ import type { FlowInput, FlowOutcome, Submitted, WasTyped } from './flow/types.t
 
 let store: LoginTestStore;
 let room: LoginRoom;
-eachLoginTest((opened, open) => void ([store, room] = [opened, open()]));
+let openRoom: (nodeId?: string) => LoginRoom;
+eachLoginTest((opened, open) => void ([store, room, openRoom] = [opened, open(), open]));
 
 const create = (more: object = {}) =>
   room.logins.create(asking, { domain: 'shop.example', profile_name: 'ann', ...more });
@@ -351,6 +352,20 @@ describe('a login', () => {
     });
     expect(room.browsers.ended.map(({ save }) => save)).toEqual([false, false, false]);
     await expect(room.logins.login(asking, crashed.id, {})).rejects.toEqual(refused('shutting_down'));
+  });
+
+  test('is canceled by a request once, on any node, and its profile is not saved', async () => {
+    const { id } = await create();
+    await expect(room.logins.cancel(asking, id)).rejects.toEqual(refused('no_active_flow'));
+    const flow = waiting();
+    await room.logins.login(asking, id, {});
+    await flow.isWaiting;
+    const { input_expires_at: ends, flow_expires_at: over } = await get(id);
+    expect(Date.parse(ends!)).toBeLessThan(Date.parse(over!) - 5 * 60_000);
+    await openRoom('node_b').logins.cancel(asking, id);
+    expect(await get(id)).toMatchObject({ flow_status: 'CANCELED', input_expires_at: null, status: 'NEEDS_AUTH' });
+    await expect.poll(() => room.browsers.ended).toEqual([{ sessionId: expect.any(String), save: false }]);
+    await expect(room.logins.cancel(asking, id)).rejects.toEqual(refused('no_active_flow'));
   });
 
   test('takes no submit that it does not wait for', async () => {

@@ -203,6 +203,10 @@ test('start a login and answer its questions', async () => {
   await form.getByLabel('Address of the login page').fill(`${login.url}/`);
   await form.getByRole('button', { name: 'Start the login' }).click();
 
+  await page.getByLabel('Username').waitFor();
+  await page.getByRole('button', { name: 'Cancel this login' }).click();
+  await page.getByText('The last login was cancelled').waitFor();
+  await page.getByRole('button', { name: 'Log in', exact: true }).click();
   await page.getByLabel('Username').fill(ann.username);
   await page.getByRole('textbox', { name: 'Password' }).fill(ann.password);
   await expectGoodLook(page, 'login-question');

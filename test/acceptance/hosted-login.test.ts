@@ -140,6 +140,22 @@ describe('the hosted page', { timeout }, () => {
     await shows(late).toContain('This link does not work');
   });
 
+  test('is canceled by a button, and shows its end again when it is loaded again', async () => {
+    const login = await startLogin('canceled');
+    const page = await open(login.hosted_url, phone);
+    await focused(page).toBe('Username');
+    await shows(page).toMatch(/\b(10|9) minutes left/); // the question ends before the login
+    page.once('dialog', (dialog) => void dialog.dismiss());
+    await page.getByRole('button', { name: 'Cancel this sign-in' }).click();
+    expect((await sdk.auth.connections.retrieve(login.id)).flow_status).toBe('IN_PROGRESS');
+    page.once('dialog', (dialog) => void dialog.accept());
+    await page.getByRole('button', { name: 'Cancel this sign-in' }).click();
+    await shows(page).toContain('This sign-in was cancelled');
+    expect((await sdk.auth.connections.retrieve(login.id)).flow_status).toBe('CANCELED');
+    await page.reload();
+    await shows(page).toContain('This sign-in was cancelled');
+  });
+
   test('runs nothing but its own files, and no site may frame it', async () => {
     const { headers, text } = await service.call('GET', '/auth/hosted/ma_any?code=x', undefined, { authorization: '' });
     const csp = headers.get('content-security-policy')!;
@@ -190,6 +206,7 @@ describe('the token that a handoff code is exchanged for', { timeout }, () => {
       ['GET', `/auth/connections/${other.id}`],
       ['GET', `/auth/connections/${other.id}/events`],
       ['POST', `/auth/connections/${other.id}/submit`, { field_values: { x: 'y' } }],
+      ['POST', `/auth/connections/${other.id}/cancel`],
       ['GET', '/auth/connections'],
       ['PATCH', path, { auto_reauth: false }],
       ['DELETE', path],

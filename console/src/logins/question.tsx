@@ -10,6 +10,7 @@ import { answering, questionOf } from './answering.ts';
 /** The state of a running login, and its question to a person. */
 export function Flow({ login }: { login: ManagedAuth }) {
   const step = login.flow_step;
+  const cancel = useAct(() => ask(api.POST('/auth/connections/{id}/cancel', { params: { path: { id: login.id } } })));
   return (
     <Paper withBorder p="md" radius="md" component="section" aria-label="The login that runs">
       <Stack gap="sm">
@@ -33,11 +34,17 @@ export function Flow({ login }: { login: ManagedAuth }) {
         )}
         <Group gap={4}>
           <Text size="sm" c="dimmed">
-            Ends <Time at={login.flow_expires_at} />
+            Ends <Time at={login.input_expires_at ?? login.flow_expires_at} />
             {login.hosted_url && ' · Another person can answer on this page:'}
           </Text>
           {login.hosted_url && <Copy value={login.hosted_url} label="Copy the address of that page" />}
         </Group>
+        <Group>
+          <Button size="xs" variant="default" loading={cancel.isPending} onClick={() => cancel.mutate(undefined)}>
+            Cancel this login
+          </Button>
+        </Group>
+        <Refusal error={cancel.error} />
       </Stack>
     </Paper>
   );

@@ -181,6 +181,15 @@ export const auth: readonly Verb[] = [
     ],
   },
   {
+    name: 'cancel',
+    operation: 'cancelAuthConnectionLogin',
+    done: 'Canceled the login of {}.',
+    examples: [
+      ['auth_1', 'the profile stays as it was'],
+      ['auth_1 -o json', 'prints null'],
+    ],
+  },
+  {
     name: 'follow',
     operation: 'followAuthConnection',
     examples: [

@@ -17,6 +17,7 @@ const inviteeCalls = [
   ['/auth/connections/:id', 'GET'],
   ['/auth/connections/:id/events', 'GET'],
   ['/auth/connections/:id/submit', 'POST'],
+  ['/auth/connections/:id/cancel', 'POST'],
   ['/auth/connections/:id/exchange', 'POST'],
 ] as const;
 

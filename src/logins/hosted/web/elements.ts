@@ -15,6 +15,7 @@ type Plain =
   | 'browser-frame'
   | 'browser-leave'
   | 'browser-toggle'
+  | 'cancel'
   | 'choices'
   | 'elsewhere'
   | 'elsewhere-text'

@@ -95,4 +95,7 @@ export function timeLeft(seconds: number): string {
   return `${minutes} ${minutes === 1 ? 'minute' : 'minutes'} left`;
 }
 
+/** Asked before a sign-in is cancelled. */
+export const cancel = 'Cancel this sign-in? Nothing is changed then.';
+
 export const hurry = 'Less than two minutes are left to finish.';

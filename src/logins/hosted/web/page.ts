@@ -116,21 +116,16 @@ function focusOn(element: HTMLElement): void {
   if (!browser.hasFocus()) element.focus();
 }
 
-function showEnd({
-  good,
-  title,
-  text = '',
-  quote,
-  next = '',
-  link,
-}: {
+interface End {
   good: boolean;
   title: string;
   text?: string | undefined;
   quote?: string | null | undefined;
   next?: string;
   link?: URL | undefined;
-}): void {
+}
+
+function showEnd({ good, title, text = '', quote, next = '', link }: End): void {
   announce('');
   complain('');
   hideQuestions();
@@ -159,21 +154,21 @@ function showEnd({
 
 function finish(status: messages.End): void {
   const { profile_name, domain, error_code, error_message, website_error } = state;
-  login.forget();
   const end = messages.ends[status];
   const good = status === 'SUCCESS';
   const message = error_message || website_error || end.title(site());
   const link = good
     ? returnAddress(query.get('success_url'), { profile_name, domain })
     : returnAddress(query.get('error_url'), { code: error_code || `flow_${status.toLowerCase()}`, message });
-  showEnd({
+  const outcome: End = {
     good,
     title: end.title(site()),
     text: good ? (link ? '' : end.text) : error_message || end.text,
     quote: good ? undefined : website_error,
     next: good || link ? '' : messages.askAgain,
-    link,
-  });
+  };
+  login.end(outcome);
+  showEnd({ ...outcome, link });
   // Not left in the history: going back would only find the page of a sign-in that is over.
   if (link) location.replace(link.href);
 }
@@ -191,6 +186,7 @@ function onState(news: News): void {
   const status = finalStatus();
   if (status) return finish(status);
   browser.offer(state.live_view_url);
+  tick();
   const question = questionOf(state);
   const waits = state.flow_step === 'AWAITING_INPUT' || state.flow_step === 'AWAITING_EXTERNAL_ACTION';
   if (!waits) {
@@ -263,6 +259,16 @@ function close({ status }: Refused): void {
   showEnd({ good: false, title, text, next: messages.askAgain });
 }
 
+async function cancel(): Promise<void> {
+  if (isOver() || !confirm(messages.cancel)) return;
+  try {
+    await login.cancel();
+  } catch (error) {
+    if (!(error instanceof Refused)) return complain(messages.trouble.unreachable);
+  }
+  await refresh();
+}
+
 // ---- time
 
 /** A notice at the foot of the screen, visible at every scroll position. */
@@ -274,8 +280,10 @@ function note(name: keyof typeof notes, text: string): void {
 
 let hurried = false;
 function tick(): void {
-  if (!state.flow_expires_at || isOver()) return;
-  const seconds = (Date.parse(state.flow_expires_at) - Date.now()) / 1000;
+  // A question ends before its login does.
+  const end = state.input_expires_at ?? state.flow_expires_at;
+  if (!end || isOver()) return;
+  const seconds = (Date.parse(end) - Date.now()) / 1000;
   $('time').textContent = messages.timeLeft(seconds);
   if (seconds <= 0) return void refresh();
   if (seconds < 120 && !hurried) {
@@ -305,7 +313,11 @@ async function enter(): Promise<void> {
 async function begin(): Promise<void> {
   announce(messages.progress.opening);
   await enter();
-  if (!login.hasToken) throw new Refused(401, '');
+  if (!login.hasToken) {
+    const outcome = login.outcome() as End | null;
+    if (outcome) return showEnd(outcome);
+    throw new Refused(401, '');
+  }
   const connection = await login.state();
   state = connection;
   introduce(connection);
@@ -319,6 +331,8 @@ $('form').addEventListener('submit', (event) => {
   event.preventDefault();
   void send({ field_values: fields.values() }, $('submit'));
 });
+
+$('cancel').addEventListener('click', () => void cancel());
 
 try {
   await begin();

@@ -25,7 +25,8 @@ type Ask = (path: string, options?: { body?: object; signal?: AbortSignal }) => 
 export function service(connectionId: string) {
   // Relative to this page, to work behind any proxy path.
   const at = (path: string) => new URL(`../connections/${encodeURIComponent(connectionId)}${path}`, location.href);
-  const kept = keptToken(`login ${connectionId}`);
+  const kept = keptText(`login ${connectionId}`);
+  const ended = keptText(`outcome ${connectionId}`);
   let token = kept.read();
 
   const ask: Ask = async (path, { body, signal } = {}) => {
@@ -51,11 +52,20 @@ export function service(connectionId: string) {
       const { jwt } = (await response.json()) as Exchanged;
       token = jwt;
       kept.write(jwt);
+      ended.remove();
     },
 
     state,
     submit: (body: Submit) => ask('/submit', { body }),
+    cancel: () => ask('/cancel', { body: {} }),
+
+    /** At the end: the token is of no use any more, and the outcome is for a page that is loaded again. */
+    end(outcome: object): void {
+      kept.remove();
+      ended.write(JSON.stringify(outcome));
+    },
     forget: () => kept.remove(),
+    outcome: () => JSON.parse(ended.read() ?? 'null') as unknown,
 
     /** Reports each state until `isOver` returns true. Reconnects for as long as that may help. */
     async follow({
@@ -140,8 +150,8 @@ function pause(ms: number): Promise<void> {
   });
 }
 
-/** The token, for as long as the tab is open, so that the page can be loaded again. Browsers may forbid it. */
-function keptToken(name: string) {
+/** The token or the outcome, for as long as the tab is open, so that the page can be loaded again. Browsers may forbid it. */
+function keptText(name: string) {
   const tryTo = <T>(use: () => T): T | undefined => {
     try {
       return use();
@@ -151,7 +161,7 @@ function keptToken(name: string) {
   };
   return {
     read: () => tryTo(() => sessionStorage.getItem(name)),
-    write: (token: string) => tryTo(() => sessionStorage.setItem(name, token)),
+    write: (text: string) => tryTo(() => sessionStorage.setItem(name, text)),
     remove: () => tryTo(() => sessionStorage.removeItem(name)),
   };
 }
