@@ -81,13 +81,11 @@ export const requestOf = (row: SessionRow): CreateSession => ({
 });
 
 export function rowFor(
-  id: string,
   projectId: string,
   request: CreateSession,
   options: BrowserOptions,
-): Omit<NewSession, 'node_id' | 'proxy_id' | 'pool_id' | 'pool_version' | 'profile_id' | 'profile_saves'> {
+): Omit<NewSession, 'id' | 'node_id' | 'proxy_id' | 'pool_id' | 'pool_version' | 'profile_id' | 'profile_saves'> {
   return {
-    id,
     project_id: projectId,
     name: request.name ?? null,
     tags: request.tags ?? {},

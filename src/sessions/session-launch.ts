@@ -106,13 +106,15 @@ export function sessionLaunching(deps: LaunchingDeps) {
     };
     const proxyId = request.proxy_id || null;
     const proxy = await wayOut(proxies, projectId, { proxyId, stealth: options.stealth, defaultDisabled: false });
-    await admission.takePlace(hungUp);
+    const asked = rowFor(projectId, request, options);
+    await admission.takePlace(hungUp); // nothing is refused between this and `launch`, which gives the place back
     const spare = admission.takeSpare(options);
     const id = spare?.id ?? newId();
     const callOff = new AbortController();
     const signal = hungUp ? AbortSignal.any([callOff.signal, hungUp]) : callOff.signal;
     const row = {
-      ...rowFor(id, projectId, request, options),
+      ...asked,
+      id,
       node_id: nodeId,
       proxy_id: proxyId,
       pool_id: pool?.id ?? null,
