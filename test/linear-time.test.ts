@@ -11,6 +11,7 @@ import { endToEnd, parseAbsolute, parseAuthority } from '../src/chromium/egress/
 import { basicLogin, bypassRules, namedProxy } from '../src/chromium/egress/named-proxy.ts';
 import { loginRefused } from '../src/chromium/egress/proxy-handshake.ts';
 import { inHostsFile } from '../src/chromium/egress/resolver.ts';
+import { announcedLength } from '../src/chromium/pages/body-stream.ts';
 import { gatewayRefusal, transportError } from '../src/chromium/pages/net-errors.ts';
 import { addressOf, destinationOf } from '../src/chromium/pages/viewer-messages.ts';
 import { namesFor } from '../src/chromium/sandbox/session-files.ts';
@@ -200,6 +201,8 @@ const functions: Record<string, (text: string) => unknown> = {
   'proxies/hosts.ts proxyHost': proxyHost,
   'sessions/curl/headers.ts checkedHeaders': (text) => checkedHeaders({ [text]: text }),
   'sessions/curl/headers.ts handedOn': (text) => handedOn({ connection: text, 'user-agent': text, accept: text }),
+  'chromium/pages/body-stream.ts announcedLength': (text) =>
+    announcedLength(text.match(/.{1,8}/gs)!.map((value) => ['content-length', value])),
   'sessions/curl/headers.ts passedBack': (text) => passedBack(text.match(/.{1,8}/gs)!.map((value) => ['a', value])),
   'sessions/live-view/session-files.ts plainName': plainName,
   'sessions/logs/console.ts consoleLine': (text) => consoleLine({ ts: 0, data: { args: [text] } }),

@@ -1,8 +1,14 @@
-import { createServer } from 'node:http';
+import { mkdtempSync, readFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { Agent, createServer, get } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createServer as createTlsServer } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { requireSandbox } from '../support/sandbox.ts';
 import { listenOnLoopback } from '../support/listen.ts';
+import { makeCertificate } from '../support/proxies.ts';
 import { startService, type Service } from '../support/service.ts';
 
 await requireSandbox();
@@ -114,4 +120,48 @@ describe('a browser', () => {
     expect(answer.status).toBe(200);
     expect(answer.headers.getSetCookie()).toEqual([]);
   });
+});
+
+/** The body of an answer, on the one connection of the agent. */
+const bodyOn = (agent: Agent, url: string) =>
+  new Promise<string>((resolve, reject) => {
+    get(url, { agent }, (response) => {
+      let text = '';
+      response.setEncoding('utf8').on('data', (part: string) => (text += part));
+      response.on('end', () => resolve(text));
+    }).on('error', reject);
+  });
+
+test('a site that sends more than it announces does not answer the next request of the connection', async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'corral-tls-'));
+  const cert = makeCertificate(dir, '127.0.0.1');
+  const forged = 'HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged';
+  // Through the tunnel of https, the browser gets what no gateway has read.
+  const liar = createTlsServer({ cert, key: readFileSync(join(dir, 'key.pem')) }, (socket) => {
+    socket.on('error', () => {});
+    socket.once('data', () => {
+      const lengths = 'Content-Length: 5\r\nTransfer-Encoding: chunked\r\nConnection: close';
+      socket.write(`HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n${lengths}\r\n\r\n5\r\nhello\r\n`);
+      setTimeout(() => socket.end(`${forged.length.toString(16)}\r\n${forged}\r\n0\r\n\r\n`), 1000);
+    });
+  });
+  const { port, close } = await listenOnLoopback(liar);
+  const lied = await startService({ CORRAL_ALLOW_PRIVATE_HOSTS: `127.0.0.1:${port}` });
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  try {
+    const trusted = String(cert).replaceAll(/-----[^-]+-----|\s/g, '');
+    const { base_url } = await lied.sdk().browsers.create({
+      headless: true,
+      timeout_seconds: 600,
+      chrome_policy: { CACertificates: [trusted] },
+    });
+    const raw = `${base_url}/curl/raw?url=${encodeURIComponent(`https://127.0.0.1:${port}/`)}`;
+    expect(await bodyOn(agent, raw)).toBe(`hello${forged}`);
+    expect(await bodyOn(agent, `${lied.url}/health`)).toBe('{"status":"ok"}');
+  } finally {
+    agent.destroy();
+    await lied.close();
+    await close();
+    await rm(dir, { recursive: true, force: true });
+  }
 });

@@ -8,6 +8,22 @@ const LARGEST_PIECE = 512 * 1024;
 /** How many bytes of an event stream are requested ahead. */
 const AHEAD = 512;
 
+type Headers = readonly (readonly [string, string])[];
+
+const valuesOf = (headers: Headers, name: string) =>
+  headers.flatMap(([given, value]) => (given.toLowerCase() === name ? [value] : []));
+
+/**
+ * The length of the body of an answer, as Chromium reads it. Undefined where `content-length` says nothing about it: Chromium ignores it beside
+ * `transfer-encoding`, decodes the body, or cannot read it.
+ */
+export function announcedLength(headers: Headers): number | undefined {
+  const [length, ...others] = new Set(valuesOf(headers, 'content-length').map((value) => value.trim()));
+  if (length === undefined || others.length > 0 || !/^\d{1,15}$/.test(length)) return undefined;
+  const isCoded = ['transfer-encoding', 'content-encoding'].some((name) => valuesOf(headers, name).length > 0);
+  return isCoded ? undefined : Number(length);
+}
+
 const isPiece = object({ data: anyText, base64Encoded: optional(flag), eof: flag });
 type Piece = Checked<typeof isPiece>;
 
@@ -19,16 +35,14 @@ type Piece = Checked<typeof isPiece>;
 export function bodyStream(
   page: HiddenPage,
   handle: string,
-  headers: readonly (readonly [string, string])[],
-  /** Whether `content-length` is the length of this body, and not of a body that is left out (as after HEAD). */
-  isWhole: boolean,
+  headers: Headers,
+  /** Whether there is a body. After HEAD it is left out, and `content-length` is the length that it would have. */
+  hasBody: boolean,
 ): Readable {
-  const header = (name: string) => headers.find(([given]) => given.toLowerCase() === name)?.[1];
   const inEvents = /^(text\/event-stream|application\/(x-ndjson|jsonl|stream\+json))\b/i.test(
-    header('content-type') ?? '',
+    valuesOf(headers, 'content-type')[0] ?? '',
   );
-  const expected =
-    isWhole && header('content-encoding') === undefined ? Number(header('content-length') ?? Number.NaN) : Number.NaN;
+  const length = hasBody ? (announcedLength(headers) ?? Infinity) : 0;
   let arrived = 0;
   let size = inEvents ? 1 : FIRST_PIECE;
   let asked = 0;
@@ -47,9 +61,13 @@ export function bodyStream(
   return body;
 
   function askOn(): void {
+    if (arrived === length) return end();
     for (const most = inEvents ? AHEAD : 1; asked < most && !full && !body.destroyed && !body.readableEnded;) {
       asked += 1;
-      page.ask(isPiece, 'IO.read', { handle, size }, { patient: true }).then(take).catch(broken);
+      page
+        .ask(isPiece, 'IO.read', { handle, size }, { patient: true })
+        .then(take)
+        .catch(() => ended || broken());
     }
   }
 
@@ -63,20 +81,22 @@ export function bodyStream(
   }
 
   function handOver(eof: boolean): void {
-    const piece = Buffer.concat(gathered);
+    // A site may send more than it announces. The rest would be taken for the answer to the client's next request.
+    const piece = Buffer.concat(gathered).subarray(0, length - arrived);
     gathered = [];
     if (body.destroyed || ended) return;
     arrived += piece.length;
     if (!inEvents) size = Math.min(size * 2, LARGEST_PIECE);
     if (piece.length > 0) full = !body.push(piece);
-    if (eof) end();
+    if (eof || arrived === length) end();
     else if (!full) askOn();
   }
 
   function end(): void {
+    if (ended) return;
     ended = true;
     // Chromium ends a truncated body like a complete one.
-    if (arrived < expected) broken();
+    if (length !== Infinity && arrived < length) broken();
     else body.push(null);
   }
 

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { announcedLength } from '../../chromium/pages/body-stream.ts';
 import { errors } from '../../errors.ts';
 import { hopByHop, namedByConnection } from '../../lib/hop-by-hop.ts';
 
@@ -119,16 +120,17 @@ export function passedBack(
 ): Record<string, string | string[]> {
   // Node's own fetch sends sec-fetch-mode as well, but neither sec-fetch-site nor sec-fetch-dest.
   const byBrowser = asked['sec-fetch-dest'] !== undefined || asked['sec-fetch-site'] !== undefined;
-  const encoded = headers.some(([name]) => name.toLowerCase() === 'content-encoding');
   const kept: Record<string, string | string[]> = Object.create(null) as Record<string, string | string[]>;
   for (const [given, value] of headers) {
     const name = given.toLowerCase();
     if (ofTheOrigin.has(name) || ofTheOriginToo.test(name) || (byBrowser && name === 'set-cookie')) continue;
-    if (name === 'content-encoding' || (name === 'content-length' ? encoded : ofTheConnection.has(name))) continue;
+    if (name === 'content-encoding' || ofTheConnection.has(name)) continue;
     const there = kept[name];
     if (Array.isArray(there)) there.push(value);
     else kept[name] = there === undefined ? value : [there, value];
   }
+  const length = announcedLength(headers);
+  if (length !== undefined) kept['content-length'] = String(length);
   kept['content-security-policy'] = "default-src 'none'; sandbox";
   kept['referrer-policy'] = 'no-referrer';
   kept['x-content-type-options'] = 'nosniff';

@@ -57,9 +57,13 @@ export async function curlRaw(
     if (!body) throw errors.payload_too_large({ limit: LARGEST_BODY });
     room.whole();
     const { method, headers } = request;
-    return await withDeadline(request.timeoutMs, hungUp, (signal) =>
-      requestThrough(engine.hidden, { url, method, headers, body: body.length > 0 ? body : undefined }, signal),
-    );
+    return await withDeadline(request.timeoutMs, hungUp, async (signal) => {
+      const asked = { url, method, headers, body: body.length > 0 ? body : undefined };
+      const response = await requestThrough(engine.hidden, asked, signal);
+      if (response.status >= 200 && response.status <= 599) return response;
+      response.body.destroy(); // the page that it holds would never be free
+      throw new TransportError(`The site answered with the status ${response.status}, which is not passed on.`);
+    });
   } finally {
     room.close();
   }
