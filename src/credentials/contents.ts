@@ -19,7 +19,12 @@ const mostCredentials = 10_000;
 
 /** Writes a credential's row together with its sealed values, and opens the seals. */
 export function credentialContents({ db, secrets }: { db: Db; secrets: Secrets }) {
-  async function insert(projectId: string, request: CreateCredential): Promise<CredentialRow> {
+  /** `providerKeys`: the names of those of the request's values that are for an identity provider and not for the site. */
+  async function insert(
+    projectId: string,
+    request: CreateCredential,
+    providerKeys: readonly string[] = [],
+  ): Promise<CredentialRow> {
     const totp = request.totp_secret ? parseTotp(request.totp_secret) : undefined;
     const { name, values } = request;
     refuseUnfit(values);
@@ -37,13 +42,19 @@ export function credentialContents({ db, secrets }: { db: Db; secrets: Secrets }
           ...row,
           sso_provider: request.sso_provider || null,
           value_keys: Object.keys(values),
+          provider_keys: placedAtProvider([], values, providerKeys),
           has_totp_secret: totp !== undefined,
         });
       }),
     );
   }
 
-  async function change(id: string, idOrName: string, request: UpdateCredential): Promise<CredentialRow> {
+  async function change(
+    id: string,
+    idOrName: string,
+    request: UpdateCredential,
+    providerKeys: readonly string[] = [],
+  ): Promise<CredentialRow> {
     const { totp_secret, sso_provider } = request;
     const totp = totp_secret ? parseTotp(totp_secret) : undefined;
     refuseUnfit(request.values ?? {});
@@ -69,6 +80,9 @@ export function credentialContents({ db, secrets }: { db: Db; secrets: Secrets }
           name: request.name ?? row.name,
           sso_provider: sso_provider === undefined ? row.sso_provider : sso_provider || null,
           value_keys: keys,
+          provider_keys: placedAtProvider(row.provider_keys, request.values ?? {}, providerKeys).filter((key) =>
+            keys.includes(key),
+          ),
           has_totp_secret: totp_secret === undefined ? row.has_totp_secret : totp !== undefined,
         });
         return changed!;
@@ -125,5 +139,11 @@ function merged(values: Record<string, string>, { values: added = {}, remove_val
   const kept = Object.entries(values).filter(([key]) => !remove_value_keys.includes(key));
   return { ...Object.fromEntries(kept), ...added };
 }
+
+/** The names of the values for identity providers, after others have taken the place of some. */
+const placedAtProvider = (before: readonly string[], values: Record<string, string>, now: readonly string[]) => [
+  ...before.filter((key) => !Object.hasOwn(values, key)),
+  ...now.filter((key) => Object.hasOwn(values, key)),
+];
 
 const named = (name: string | null) => ({ index: 'credentials_name', thing: 'credential', name });

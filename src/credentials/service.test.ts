@@ -208,6 +208,24 @@ describe('what a login saves', () => {
     expect(await credentials.get('proj', id)).toMatchObject({ sso_provider: 'google' });
   });
 
+  test('has the names of values of an identity provider, until others take their place', async () => {
+    const values = { username: 'ann', password: 'of the provider' };
+    const atProvider = { ...login, values, providerKeys: ['password', 'elsewhere'] };
+    const { id } = await credentials.save(atProvider);
+    const theirs = async () => (await credentials.open('proj', id)).providerKeys;
+    expect(await theirs()).toEqual(['password']);
+    await credentials.save({ ...login, credentialId: id });
+    expect(await theirs()).toEqual(['password']);
+    await credentials.save({ ...login, credentialId: id, values });
+    expect(await theirs()).toEqual([]);
+    for (const change of [{ values: { password: 'of the site' } }, { remove_value_keys: ['password'] }]) {
+      await credentials.save({ ...atProvider, credentialId: id });
+      expect(await theirs()).toEqual(['password']);
+      await credentials.update('proj', id, change);
+      expect(await theirs()).toEqual([]);
+    }
+  });
+
   test('is a new credential when the one it used was deleted', async () => {
     const { id } = await credentials.create('proj', request);
     await credentials.remove('proj', id);

@@ -13,6 +13,8 @@ export interface OpenCredential {
   values: Record<string, string>;
   totp?: Totp | undefined;
   ssoProvider?: string | undefined;
+  /** The names of values that a person typed at an identity provider, and not at the site: the site does not get them. */
+  providerKeys?: readonly string[] | undefined;
   /**
    * The sites that an item of a provider names, as it has them; `namesSite` holds an address against them, and the values and
    * codes are typed nowhere else. Undefined for a credential of the project itself: its owner says where it is typed.
@@ -32,6 +34,8 @@ export interface SavedLogin {
   totpSecret?: string | undefined;
   /** The identity provider that all of `values` are for. A credential that has other values too stays as it is. */
   ssoProvider?: string | undefined;
+  /** The names of those of `values` that were typed at an identity provider, and are not for the site too. */
+  providerKeys?: readonly string[] | undefined;
 }
 
 export type CredentialService = ReturnType<typeof credentialService>;
@@ -128,30 +132,36 @@ export function credentialService({
       const row = await store.find(projectId, id);
       if (!row) throw errors.credential_not_found({ credential: id });
       const [values, totp] = [await openValues(id), await openTotp(row)];
-      return { values, totp, ssoProvider: row.sso_provider ?? undefined };
+      // Before and after the values are read: a change in between must not part a value from the place that it is for.
+      const after = await store.find(projectId, id);
+      const providerKeys = [...new Set([...row.provider_keys, ...(after?.provider_keys ?? [])])];
+      return { values, totp, ssoProvider: row.sso_provider ?? undefined, providerKeys };
     },
 
     /** Keeps what a login found out. Answers with the credential it is in. */
     async save(login: SavedLogin): Promise<{ id: string; name: string }> {
-      const { projectId, credentialId, values, totpSecret, ssoProvider } = login;
+      const { projectId, credentialId, values, totpSecret, ssoProvider, providerKeys } = login;
       const existing = credentialId === undefined ? undefined : await store.find(projectId, credentialId);
       if (existing) {
         const isWhole = existing.value_keys.every((key) => Object.hasOwn(values, key));
-        return change(existing.id, existing.id, {
+        const request = {
           values,
           ...(totpSecret ? { totp_secret: totpSecret } : {}),
           ...(ssoProvider && isWhole ? { sso_provider: ssoProvider } : {}),
-        });
+        };
+        return change(existing.id, existing.id, request, providerKeys);
       }
       for (let number = 1; ; number++) {
         const name = number === 1 ? login.name : `${login.name} ${number}`;
-        const request = { name, domain: login.domain, values };
+        const request = {
+          name,
+          domain: login.domain,
+          values,
+          ...(totpSecret ? { totp_secret: totpSecret } : {}),
+          ...(ssoProvider ? { sso_provider: ssoProvider } : {}),
+        };
         try {
-          return await insert(projectId, {
-            ...request,
-            ...(totpSecret ? { totp_secret: totpSecret } : {}),
-            ...(ssoProvider ? { sso_provider: ssoProvider } : {}),
-          });
+          return await insert(projectId, request, providerKeys);
         } catch (error) {
           if ((error as { code?: string }).code !== 'already_exists' || number === mostNumbered) throw error;
         }

@@ -9,21 +9,27 @@ export interface CredentialRow {
   domain: string;
   sso_provider: string | null;
   value_keys: string[];
+  /** The names of the values that a person typed at an identity provider and not at the site. */
+  provider_keys: string[];
   has_totp_secret: boolean;
   created_at: Date;
   updated_at: Date;
 }
 
 type NewCredential = Omit<CredentialRow, 'created_at' | 'updated_at'>;
-type CredentialChange = Pick<CredentialRow, 'id' | 'name' | 'sso_provider' | 'value_keys' | 'has_totp_secret'>;
+type CredentialChange = Pick<
+  CredentialRow,
+  'id' | 'name' | 'sso_provider' | 'value_keys' | 'provider_keys' | 'has_totp_secret'
+>;
 
 /** Every query on `credentials`. */
 export function credentialStore(db: Db) {
   return {
     async insert(row: NewCredential): Promise<CredentialRow> {
       const inserted =
-        await db.row<CredentialRow>(sql`insert into credentials (id, project_id, name, domain, sso_provider, value_keys, has_totp_secret)
-        values (${row.id}, ${row.project_id}, ${row.name}, ${row.domain}, ${row.sso_provider}, ${row.value_keys}, ${row.has_totp_secret})
+        await db.row<CredentialRow>(sql`insert into credentials (id, project_id, name, domain, sso_provider, value_keys, provider_keys, has_totp_secret)
+        values (${row.id}, ${row.project_id}, ${row.name}, ${row.domain}, ${row.sso_provider}, ${row.value_keys}, ${row.provider_keys},
+          ${row.has_totp_secret})
         returning *`);
       return inserted!;
     },
@@ -64,7 +70,7 @@ export function credentialStore(db: Db) {
 
     change(row: CredentialChange): Promise<CredentialRow | undefined> {
       return db.row(sql`update credentials set name = ${row.name}, sso_provider = ${row.sso_provider},
-          value_keys = ${row.value_keys}, has_totp_secret = ${row.has_totp_secret}, updated_at = now()
+          value_keys = ${row.value_keys}, provider_keys = ${row.provider_keys}, has_totp_secret = ${row.has_totp_secret}, updated_at = now()
         where id = ${row.id} returning *`);
     },
 

@@ -80,6 +80,11 @@ function placesAfter(
   );
 }
 
+/** The names of the values that were typed at hosts of identity providers, and are not for the site too. */
+function onlyAtProviders({ [theSite]: ofSite = [], ...hosts }: Record<string, string[]> = {}): string[] {
+  return [...new Set(Object.values(hosts).flat())].filter((name) => !ofSite.includes(name));
+}
+
 type AtHand =
   'connection' | 'flowType' | 'credential' | 'totp' | 'lastTotpCounter' | 'recipe' | 'passkeys' | 'mayEnrol';
 
@@ -119,6 +124,7 @@ export function loginKeeping(deps: {
       before?.ssoProvider === undefined &&
       before?.values[name] !== undefined &&
       before.values[name] === typed[name] &&
+      !before.providerKeys?.includes(name) &&
       !foreign('', name, typed[name]);
     const names = [...new Set(Object.values(hosts).flat())];
     const kept = names.filter((name) => hosts[theSite]?.includes(name) || wasForSite(name));
@@ -183,6 +189,7 @@ export function loginKeeping(deps: {
             values: typed,
             totpSecret: outcome.totpSecret,
             ssoProvider: outcome.typedProvider,
+            providerKeys: onlyAtProviders(both),
           });
           if (isSame) {
             found.credentialId = saved.id;

@@ -48,7 +48,10 @@ function isAtProvider(flow: Flow, { from, name }: Origin, credential: OpenCreden
 function isForeign(flow: Flow, { from, name }: Origin, credential: OpenCredential | undefined, origin: string) {
   const value = name === undefined ? undefined : credential?.values[name];
   if (from !== 'credential' || name === undefined || value === undefined || isShownName(name)) return false;
-  const isTheirs = flow.hosts.foreign(origin, name, value) || wasOnlyAtProvider(flow, credential);
+  const isTheirs =
+    credential?.providerKeys?.includes(name) ||
+    flow.hosts.foreign(origin, name, value) ||
+    wasOnlyAtProvider(flow, credential);
   return isTheirs && flow.hosts.own(origin) && !isAtProvider(flow, { from, name }, credential, origin);
 }
 
