@@ -9,7 +9,7 @@ import { fill } from './fill.ts';
 import { hideSecret, hideTyped } from './hidden-values.ts';
 import { lookNow } from './look.ts';
 import { pause } from './pause.ts';
-import { allowFor, mayTypeAt, type Origin } from './permission.ts';
+import { allowFor, mayTypeAt, pageOrigin, type Origin } from './permission.ts';
 import type { FlowStateName } from './states.ts';
 import type { Look } from './types.ts';
 import { valueFor, type FoundValue } from './values.ts';
@@ -152,13 +152,15 @@ async function passkey(flow: Flow, look: Look): Promise<FlowStateName> {
   return 'responding';
 }
 
-/** Sets up codes of an authenticator app with the secret that the page shows, where the flow may keep it. */
+/** Sets up codes of an authenticator app with the secret that the page shows, where the flow may keep it and types codes of the credential. */
 async function enrol(flow: Flow, look: Look, signal: AbortSignal): Promise<FlowStateName> {
   const { draft, factors } = flow;
   const { totpSecret, fields } = look.reading;
   const field = fields.find(isCode);
   const totp = totpSecret === undefined ? undefined : readable(totpSecret);
-  if (!flow.input.mayEnrol || !totp || !field || factors.enrolTried) {
+  // The credential would keep the secret for the site, and replace the one that it has.
+  const isForCodes = field !== undefined && allowFor(flow, { from: 'code' })(field.origin ?? pageOrigin(look.snapshot));
+  if (!flow.input.mayEnrol || !totp || !isForCodes || factors.enrolTried) {
     const message = 'The site demands to set up two-factor login. Do so in the live view.';
     flow.person.ask({ fields: [], choices: [], message });
     return 'awaiting_external';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { good, login, origin, run, shop, type Case } from '../../../test/support/logins/scripted-flow.ts';
-import { choice, type Script, type SiteState } from '../../../test/support/logins/scripted-site.ts';
+import { choice, field, submit, type Script, type SiteState } from '../../../test/support/logins/scripted-site.ts';
 import { theSite } from './hosts.ts';
 import type { Recipe, WasTyped } from './types.ts';
 
@@ -274,4 +274,28 @@ test('the site does not get the password of an identity provider by HTTP Basic, 
     ],
   });
   expect(outcome).toMatchObject({ typed: good, ssoHosts: { [host]: ['username'], [theSite]: ['username'] } });
+});
+
+test('codes of an authenticator app are set up by a login only where it would type them later', async () => {
+  const totpSecret = 'JBSW Y3DP EHPK 3PXP';
+  const code = { ...field('code', 'code'), type: 'totp_code' as const };
+  const script = (url: string) => {
+    const sites = withProvider();
+    const enters = sites.pages['provider']!.click!;
+    sites.pages['provider']!.click = { submit: () => 'setup' };
+    sites.pages['setup'] = { url, reading: { kind: 'enrol_totp', totpSecret, fields: [code], submit }, click: enters };
+    return sites;
+  };
+  const enrol = (url: string) =>
+    start({
+      script: script(url),
+      values: {},
+      submits: [{ choiceId: 'sso' }, { choiceId: `continue_at_${host}` }, { fieldValues: theirs }],
+      input: { mayEnrol: true },
+    });
+  const atProvider = await enrol(`https://${host}/setup`);
+  expect([atProvider.totpSecret, atProvider.site.submits]).toEqual([undefined, [theirs]]);
+  expect(atProvider.steps).toContain('AWAITING_EXTERNAL_ACTION');
+  const atSite = await enrol(`${origin}/setup`);
+  expect(atSite).toMatchObject({ outcome: { status: 'SUCCESS' }, totpSecret });
 });
