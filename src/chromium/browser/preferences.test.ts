@@ -1,7 +1,7 @@
 import { chmod, mkdir, mkdtemp, readFile, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { framesByWindowManager, withoutOwnFrame } from './preferences.ts';
 
 test('a profile says that the window manager draws frames, and keeps the rest', () => {
@@ -14,6 +14,13 @@ test('a profile says that the window manager draws frames, and keeps the rest', 
 test.each(['{"browser":{"custom_chrome_frame":false}}', 'no json', '[]', 'null', ''])('%j is left as it is', (text) =>
   expect(withoutOwnFrame(text)).toBeUndefined(),
 );
+
+test('text of very many values is left as it is, without being read', () => {
+  const parsing = vi.spyOn(JSON, 'parse');
+  expect(withoutOwnFrame(`{"a":[${'[],'.repeat(1_000_000)}0]}`)).toBeUndefined();
+  expect(parsing).not.toHaveBeenCalled();
+  parsing.mockRestore();
+});
 
 const owner = { uid: process.getuid!(), gid: process.getgid!(), name: 'someone', release() {} };
 

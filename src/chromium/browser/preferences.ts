@@ -1,3 +1,4 @@
+import { isLight } from '../../lib/json-weight.ts';
 import { rewrite } from '../sandbox/outside.ts';
 import type { Owner } from '../sandbox/owners.ts';
 
@@ -9,8 +10,15 @@ export async function framesByWindowManager(dir: string, owner: Owner): Promise<
   await rewrite({ dir, within: ['home', 'user-data', 'Default'], name: 'Preferences' }, owner, withoutOwnFrame);
 }
 
-/** Text that is not JSON is not changed: Chromium then starts with new preferences. */
+/** Names and values of the preferences. Those of a profile with hundreds of sites have some ten thousand. */
+const MOST_VALUES = 200_000;
+
+/**
+ * Text that is not JSON is not changed: Chromium then starts with new preferences. A session writes the file, and to parse and write 8 MB
+ * of empty lists took 1.3 s, so text of very many values is not changed either.
+ */
 export function withoutOwnFrame(text = '{}'): string | undefined {
+  if (!isLight(text, MOST_VALUES)) return undefined;
   let preferences: unknown;
   try {
     preferences = JSON.parse(text);
