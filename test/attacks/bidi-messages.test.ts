@@ -42,6 +42,7 @@ describe(
     test.each([
       ['a text', `'x'.repeat(${20 * MB})`],
       ['lines', String.raw`('x'.repeat(60) + '\n').repeat(${0.3 * MB})`],
+      ['a format of many parts', `'%s'.repeat(${0.5 * MB})`],
       ['an object with a text', `{ a: 'x'.repeat(${20 * MB}) }`],
       ['a list', `Array.from({ length: 150000 }, () => ({}))`],
     ])('a console message: %s', async (_, value) => {
@@ -137,9 +138,31 @@ describe(
       [
         'headers',
         'network.setExtraHeaders',
-        () => ({ headers: many(10_000, { name: 'a', value: { type: 'string', value: '' } }), contexts: [context] }),
+        () => ({ headers: many(1000, { name: 'a', value: { type: 'string', value: '' } }), contexts: [context] }),
         'success',
       ],
+      [
+        'too many headers',
+        'network.setExtraHeaders',
+        () => ({ headers: many(10_000, { name: 'a', value: { type: 'string', value: '' } }), contexts: [context] }),
+        'error',
+      ],
+      [
+        'the same tab again and again',
+        'emulation.setGeolocationOverride',
+        () => ({ coordinates: null, contexts: many(99_000, context) }),
+        'success',
+      ],
+      [
+        'a long pattern',
+        'network.addIntercept',
+        () => ({
+          phases: ['authRequired'],
+          urlPatterns: [{ type: 'string', pattern: `http://a/${'x'.repeat(3.9 * MB)}` }],
+        }),
+        'error',
+      ],
+      ['a name of dots', 'session.subscribe', () => ({ events: [`goog:cdp.${'.'.repeat(3.9 * MB)}`] }), 'error'],
       ['wrong handles', 'script.disown', () => ({ handles: many(90_000, 1), target: {} }), 'error'],
       [
         'wrong nodes',

@@ -8,6 +8,7 @@ import { Backlog, type BacklogBounds } from '../cdp/backlog.ts';
 import type { Client } from '../cdp/client.ts';
 import { LARGE } from '../cdp/large-messages.ts';
 import type { Mux } from '../cdp/mux.ts';
+import { InFlight } from './in-flight.ts';
 import { jsonPieces } from './large-text.ts';
 import type { Mapper } from './mapper.ts';
 
@@ -31,6 +32,8 @@ export interface Begun {
 
 /** A command is parsed, checked, and written again as a command of CDP at once: this much takes some tens of milliseconds. */
 export const MAX_BIDI_MESSAGE = 4 * 1024 * 1024;
+/** Of all commands that the mapper has not answered: it keeps their params until then. A single command may have any size. */
+const MOST_UNANSWERED = 4 * MAX_BIDI_MESSAGE;
 
 interface Command {
   id: number;
@@ -74,7 +77,8 @@ class BidiConnection implements WebSocketReceiver {
   #behind: Buffer[] | undefined;
   /** The browser does not keep up with the commands. */
   #isFull = false;
-  #inFlight = 0;
+  /** The commands that the mapper has not answered. */
+  readonly #inFlight = new InFlight();
   #mapper: Mapper | undefined;
   #deadline: NodeJS.Timeout | undefined;
   #over = false;
@@ -156,11 +160,15 @@ class BidiConnection implements WebSocketReceiver {
       const taken = this.#session !== 'none';
       return this.#answer(command, { ready: !taken, message: taken ? 'This connection has its session.' : '' });
     }
-    if (this.#inFlight + this.#early.length >= this.#maxInFlight) {
+    if (this.#inFlight.count + this.#early.length >= this.#maxInFlight) {
       const message = `${this.#maxInFlight} commands of this connection are unanswered, which is the most. Wait for an answer first.`;
       return this.#refuse({ id: command.id, error: 'unknown error', message }, command);
     }
-    if (this.#session !== 'starting' && !this.#isPerformingEarly) return this.#perform(command);
+    if (this.#inFlight.count > 0 && this.#inFlight.bytes + bytes > MOST_UNANSWERED) {
+      const message = `The unanswered commands of this connection have more than ${MOST_UNANSWERED} bytes. Wait for an answer first.`;
+      return this.#refuse({ id: command.id, error: 'unknown error', message }, command);
+    }
+    if (this.#session !== 'starting' && !this.#isPerformingEarly) return this.#perform(command, bytes);
     if (this.#session === 'starting' && this.#earlyBytes + bytes > MAX_BIDI_MESSAGE) {
       const message = 'The session is still starting. Wait for the answer to session.new.';
       return this.#refuse({ id: command.id, error: 'unknown error', message }, command);
@@ -169,7 +177,7 @@ class BidiConnection implements WebSocketReceiver {
     this.#early.push({ command, bytes });
   }
 
-  #perform(command: Command): void {
+  #perform(command: Command, bytes: number): void {
     const { id, method } = command;
     if (method === 'session.new') {
       const refusal = this.#session === 'none' ? unfit(command) : hasSession(id);
@@ -187,7 +195,7 @@ class BidiConnection implements WebSocketReceiver {
       this.#answer(command, {});
       return this.#end(1000, method);
     }
-    this.#inFlight += 1;
+    this.#inFlight.add(id, bytes);
     this.#mapper!.fromClient(command);
   }
 
@@ -232,7 +240,7 @@ class BidiConnection implements WebSocketReceiver {
   }
 
   #deliver(message: Message): void {
-    if (message.type !== 'event') this.#inFlight -= 1;
+    if (message.type !== 'event' && message.id !== undefined) this.#inFlight.answered(message.id);
     this.#send(message);
   }
 
@@ -259,7 +267,7 @@ class BidiConnection implements WebSocketReceiver {
       const next = this.#early.shift();
       if (!next) break;
       this.#earlyBytes -= next.bytes;
-      this.#perform(next.command);
+      this.#perform(next.command, next.bytes);
       const later = turn();
       if (!later) continue;
       this.#steer();
@@ -313,6 +321,9 @@ async function socketsRead(): Promise<void> {
   await nextTurn();
 }
 
+/** The mapper keeps the channel of each subscription, and writes it into each event for it. */
+const LONGEST_CHANNEL = 256;
+
 /** A client's message, checked as far as the protocol's envelope goes. The mapper checks the params of each method. */
 function read(data: Buffer): Command | Refusal {
   if (data.length > MAX_BIDI_MESSAGE) {
@@ -342,6 +353,8 @@ function read(data: Buffer): Command | Refusal {
   if (typeof method !== 'string') return fault("The message has no 'method' that is a string.", id);
   if (!isObject(params)) return fault("The message has no 'params' that are an object.", id);
   if (channel !== undefined && typeof channel !== 'string') return fault("'goog:channel' is not a string.", id);
+  if (channel !== undefined && channel.length > LONGEST_CHANNEL)
+    return fault(`'goog:channel' has more than ${LONGEST_CHANNEL} characters.`, id);
   return { id, method, params, ...(channel && { 'goog:channel': channel }) };
 }
 
@@ -355,11 +368,23 @@ function unfit({ id, params }: Command): Refusal | undefined {
   if (!Array.isArray(firstMatch) || firstMatch.length === 0 || !firstMatch.every(isObject)) {
     return fault("'capabilities.firstMatch' is not a list of one or more objects.");
   }
+  if (firstMatch.length > MOST_MATCHES || [alwaysMatch, ...firstMatch].some((match) => hasMoreNames(match, MOST_NAMES)))
+    return fault(
+      `'capabilities.firstMatch' takes at most ${MOST_MATCHES} objects, and each object of the capabilities ${MOST_NAMES} names.`,
+    );
   const wanted = firstMatch.map((first) => first['browserName'] ?? alwaysMatch['browserName'] ?? BROWSER_NAMES[0]);
   if (!wanted.every((name) => typeof name === 'string')) return fault("'browserName' is not a string.");
   if (wanted.some((name) => BROWSER_NAMES.includes(name.toLowerCase()))) return undefined;
   const message = `This browser is ${BROWSER_NAMES[0]}, not ${wanted.join(' or ')}.`;
   return { id, error: 'session not created', message };
+}
+
+/** The mapper joins each object of `firstMatch` with a copy of `alwaysMatch`: 3000 times 3000 names took 7 s and 700 MB. */
+const MOST_MATCHES = 50;
+const MOST_NAMES = 100;
+
+function hasMoreNames(match: object, most: number): boolean {
+  return Object.keys(match).length > most;
 }
 
 /** The first name is the browser's own. */

@@ -52,6 +52,8 @@ const kinds: Readonly<Record<string, Kind>> = {
 const removals = new Map(Object.values(kinds).map((kind) => [kind.remove, kind]));
 
 const NO_PARTS = { name: '', most: 0 };
+/** Chromium has some hundred events, and clients use few channels. */
+const MOST_NAMES = 10_000;
 /** Of the texts of all kinds: a client may add some large scripts. */
 const MOST_TEXT = 16 * 1024 * 1024;
 
@@ -77,6 +79,8 @@ export class Holdings {
   /** What the mapper has not answered. */
   readonly #added = new Map<number, Holding>();
   readonly #removed = new Map<number, ClientCommand>();
+  /** All names of events and all channels that were ever in a subscription: the mapper keeps some of each after it. */
+  readonly #names = new Set<string>();
 
   /** Takes note of a command. Answers with the reason if it is beyond a bound. */
   refusal(command: ClientCommand): string | undefined {
@@ -95,6 +99,11 @@ export class Holdings {
       return `There are more than ${most} ${name} in the ${kind.what} ${of}`;
     if ([...all, holding].reduce((sum, { text }) => sum + text, 0) > MOST_TEXT)
       return `There are more than ${MOST_TEXT} characters in the ${kind.what} and others ${of}`;
+    if (typeof holding.parts !== 'number') {
+      for (const part of [...holding.parts, `channel ${holding.channel}`]) this.#names.add(part);
+      if (this.#names.size > MOST_NAMES)
+        return `There were more than ${MOST_NAMES} names of events and channels in the subscriptions of this connection. Open another one.`;
+    }
     this.#added.set(id, holding);
   }
 

@@ -1,8 +1,15 @@
 import { setImmediate as turn } from 'node:timers/promises';
+import { ContextConfigStorage } from 'chromium-bidi/out/Default/gen/src/bidiMapper/modules/browser/ContextConfigStorage.js';
+import { NavigationTracker } from 'chromium-bidi/out/Default/gen/src/bidiMapper/modules/context/NavigationTracker.js';
+import { NetworkStorage } from 'chromium-bidi/out/Default/gen/src/bidiMapper/modules/network/NetworkStorage.js';
+import { PreloadScript } from 'chromium-bidi/out/Default/gen/src/bidiMapper/modules/script/PreloadScript.js';
+import { RealmStorage } from 'chromium-bidi/out/Default/gen/src/bidiMapper/modules/script/RealmStorage.js';
+import { EventEmitter } from 'chromium-bidi/out/Default/gen/src/utils/EventEmitter.js';
 import { afterEach, expect, test, vi } from 'vitest';
 import { silent } from '../../lib/log.ts';
 import { jsonPieces } from './large-text.ts';
 import { openMapper } from './mapper.ts';
+import { PendingCommands } from './pending-commands.ts';
 
 // oxlint-disable-next-line typescript/no-explicit-any -- each method has its own
 type Anything = any;
@@ -219,4 +226,195 @@ test('the texts that a client leaves in the mapper have a bound together', async
   const { ask } = await mapped(() => '{"identifier":"1"}');
   const add = () => ask('script.addPreloadScript', { functionDeclaration: `() => "${'x'.repeat(6_000_000)}"` });
   expect([(await add()).type, (await add()).type, (await add()).type]).toEqual(['success', 'success', 'error']);
+});
+
+const many = <T>(count: number, item: (at: number) => T) => Array.from({ length: count }, (_, at) => item(at));
+const navigated = (loaderId: string, url: string) => ({ frame: { id: 'T1', loaderId, url } });
+
+test('a setting for the same tab a hundred thousand times is made once', async () => {
+  const { ask } = await mapped();
+  const update = vi.spyOn(ContextConfigStorage.prototype, 'updateBrowsingContextConfig');
+  const contexts = many(99_000, () => 'T1');
+  expect(await ask('emulation.setGeolocationOverride', { coordinates: null, contexts })).toMatchObject({
+    type: 'success',
+  });
+  expect(update).toHaveBeenCalledTimes(1);
+  update.mockRestore();
+});
+
+test.each([
+  [
+    'network.setExtraHeaders',
+    { headers: many(1001, () => ({ name: 'a', value: string('') })) },
+    'at most 1000 headers',
+  ],
+  ['emulation.setUserAgentOverride', { userAgent: 'x'.repeat(70_000) }, 'at most 65536 characters'],
+  [
+    'browser.setDownloadBehavior',
+    { downloadBehavior: { type: 'allowed', destinationFolder: 'x'.repeat(5000) } },
+    'destinationFolder of at most 4096',
+  ],
+  ['browser.createUserContext', { unhandledPromptBehavior: { more: 'x'.repeat(70_000) } }, 'at most 65536 characters'],
+  ['session.subscribe', { events: [`goog:cdp.${'.'.repeat(300)}`] }, 'at most 256 characters'],
+  ['session.unsubscribe', { events: [`goog:cdp.${'.'.repeat(300)}`] }, 'at most 256 characters'],
+  [
+    'network.addIntercept',
+    { phases: ['beforeRequestSent'], urlPatterns: [{ type: 'string', pattern: `http://a/${'x'.repeat(70_000)}` }] },
+    'at most 65536 characters',
+  ],
+])('%s refuses what the mapper cannot take', async (method, params, message) => {
+  const { ask } = await mapped();
+  expect(await ask(method, params)).toMatchObject({ type: 'error', message: expect.stringContaining(message) });
+});
+
+test('a client names at most so many events and channels in its time', async () => {
+  const { ask } = await mapped();
+  for (let round = 0; ; round++) {
+    const events = many(900, (at) => `goog:cdp.A.${round}b${at}`);
+    const { type, message, result } = await ask('session.subscribe', { events });
+    if (type === 'error') {
+      expect(message).toContain('more than 10000 names');
+      expect(round).toBe(11);
+      return;
+    }
+    await ask('session.unsubscribe', { subscriptions: [result.subscription] });
+  }
+});
+
+test('the mapper keeps no listener of a frame that is gone', async () => {
+  const { event } = await mapped();
+  const [on, off] = [vi.spyOn(EventEmitter.prototype, 'on'), vi.spyOn(EventEmitter.prototype, 'off')];
+  for (let at = 0; at < 20; at++) {
+    event('Page.frameAttached', { frameId: `F${at}`, parentFrameId: 'T1' }, 'S1');
+    event('Page.frameSubtreeWillBeDetached', { frameId: `F${at}` }, 'S1');
+  }
+  expect(on.mock.calls.length).toBeGreaterThan(100);
+  expect(off).toHaveBeenCalledTimes(on.mock.calls.length);
+  vi.restoreAllMocks();
+});
+
+test('of old navigations the mapper keeps the beginning of the address', async () => {
+  const states: { url: string }[] = [];
+  const { createPendingNavigation } = NavigationTracker.prototype;
+  vi.spyOn(NavigationTracker.prototype, 'createPendingNavigation').mockImplementation(function (this: never, ...given) {
+    const state = createPendingNavigation.apply(this, given);
+    states.push(state);
+    return state;
+  });
+  const { event, ask } = await mapped();
+  const url = (at: number) => `http://a.example/${at}${'x'.repeat(5000)}`;
+  for (let at = 0; at < 50; at++) event('Page.frameNavigated', navigated(`L${at}`, url(at)), 'S1');
+  expect(states.map((state) => state.url.length > 1000)).toEqual(many(50, (at) => at >= 30));
+  expect((await ask('browsingContext.getTree', {})).result.contexts[0].url).toBe(url(49));
+  vi.restoreAllMocks();
+});
+
+const request = (requestId: string, url: string) => ({
+  requestId,
+  loaderId: 'L',
+  documentURL: 'http://a/',
+  request: { url, method: 'GET', headers: {}, initialPriority: 'High', referrerPolicy: '' },
+  timestamp: 1,
+  wallTime: 1,
+  initiator: { type: 'other' },
+  type: 'Fetch',
+  frameId: 'T1',
+});
+
+test('the requests that the mapper keeps have at most so many bytes, the newest', async () => {
+  const adding = vi.spyOn(NetworkStorage.prototype, 'addRequest');
+  const { event, ask } = await mapped();
+  await ask('network.addDataCollector', { dataTypes: ['request'], maxEncodedDataSize: 1000 });
+  for (let at = 0; at < 100; at++)
+    event('Network.requestWillBeSent', request(`R${at}`, `http://a/${'x'.repeat(500_000)}`), 'S1');
+  const storage = adding.mock.contexts[0] as NetworkStorage;
+  const kept = many(100, (at) => storage.getRequestById(`R${at}`) !== undefined);
+  expect(kept.filter(Boolean).length).toBeGreaterThan(20);
+  expect(kept.filter(Boolean).length).toBeLessThan(40);
+  expect(kept.at(-1)).toBe(true);
+  for (let at = 0; at < 20_000; at++) {
+    event('Network.requestWillBeSent', request(`S${at}`, 'http://a/'), 'S1');
+    event('Network.loadingFailed', { requestId: `S${at}`, timestamp: 1, type: 'Fetch', errorText: 'x' }, 'S1');
+  }
+  const failed = many(20_000, (at) => storage.getRequestById(`S${at}`) !== undefined).filter(Boolean);
+  expect(failed.length).toBeLessThan(9000);
+  vi.restoreAllMocks();
+});
+
+test('the mapper forgets the settings of the tabs that were set longest ago', () => {
+  const storage = new ContextConfigStorage();
+  const set = (id: string, userAgent: string) => storage.updateBrowsingContextConfig(id, { userAgent });
+  for (let times = 0; times < 500; times++) set('T', 'x'.repeat(60_000));
+  expect(storage.getActiveConfig('T', 'default').userAgent).toHaveLength(60_000);
+  for (let at = 0; at < 200; at++) set(`T${at}`, 'x'.repeat(60_000));
+  expect(storage.getActiveConfig('T', 'default').userAgent).toBeUndefined();
+  expect(storage.getActiveConfig('T199', 'default').userAgent).toHaveLength(60_000);
+});
+
+test('a script for many tabs is written in pieces', async () => {
+  let inTurn = 0;
+  let most = 0;
+  const script = new PreloadScript({ functionDeclaration: '() => 0' } as never);
+  script.initInTarget = async () => {
+    most = Math.max(most, ++inTurn);
+    setImmediate(() => (inTurn = 0));
+    const end = performance.now() + 3;
+    while (performance.now() < end);
+  };
+  await script.initInTargets(new Set(many(20, (at) => ({ at }) as never)), false);
+  expect(most).toBeGreaterThan(0);
+  expect(most).toBeLessThan(10);
+});
+
+test('realms that end take the handles of their objects with them, and no others', () => {
+  const realms = new RealmStorage();
+  const add = (realmId: string, cdpSessionId: string) =>
+    realms.addRealm({ realmId, cdpClient: { sessionId: cdpSessionId }, dispose() {} } as never);
+  for (let at = 0; at < 300; at++) add(`A${at}`, 'S1');
+  add('B', 'S2');
+  const handles = realms.knownHandlesToRealmMap;
+  for (let at = 0; at < 1000; at++) handles.set(`a${at}`, `A${at % 300}`).set(`b${at}`, 'B');
+  const entries = vi.spyOn(handles, 'entries');
+  realms.deleteRealms({ cdpSessionId: 'S1' });
+  expect(entries).not.toHaveBeenCalled();
+  expect(realms.findRealms({}).map(({ realmId }) => realmId)).toEqual(['B']);
+  expect(realms.knownHandlesToRealmMap).toBe(handles);
+  expect([...handles.values()]).toEqual(many(1000, () => 'B'));
+});
+
+test('a console message with a format of very many parts becomes an entry as it is', async () => {
+  const unhandled = vi.fn<() => void>();
+  process.on('unhandledRejection', unhandled);
+  const { ask, console, entries } = await mapped();
+  console(string('%s without a value'));
+  console(string('%s'.repeat(200_000)), string('a'));
+  console(string(`${'%'.repeat(100)} %s`), string('a'));
+  await turn();
+  await ask('session.subscribe', subscribe);
+  const [many, few] = entries();
+  expect(many.text).toMatch(/^\[A format of very many parts\] (?:%s){200000} a$/);
+  expect(few.text).toMatch(/^\[A format of very many parts\] %{100} %s a$/);
+  expect(unhandled).not.toHaveBeenCalled();
+  process.off('unhandledRejection', unhandled);
+});
+
+test('the commands of a page that closes fail in pieces', async () => {
+  const pending = new PendingCommands();
+  const client = {};
+  let inTurn = 0;
+  let most = 0;
+  const failed = many(200, () =>
+    new Promise<never>((resolve, reject) =>
+      pending.add({ client, method: 'a', resolve, reject, mayFail: false, isLog: false }),
+    ).catch((error: Error) => {
+      most = Math.max(most, ++inTurn);
+      setImmediate(() => (inTurn = 0));
+      const end = performance.now() + 1;
+      while (performance.now() < end);
+      return error.message;
+    }),
+  );
+  await pending.forget(client);
+  expect(new Set(await Promise.all(failed))).toEqual(new Set(['Session closed.']));
+  expect(most).toBeLessThan(50);
 });

@@ -14,11 +14,17 @@ import { MapperCdpError, MapperCloseError } from './fault.ts';
 import { Holdings, type ClientCommand } from './holdings.ts';
 import { boundInput } from './input-bounds.ts';
 import { parseAddressesOnce } from './intercepts.ts';
+import { noteListener, removeListenersOfFrames } from './listeners.ts';
 import { parseNoLongHosts } from './long-hosts.ts';
 import { isLogEvent, withNotes } from './log-entries.ts';
+import { shortenOldNavigations } from './navigations.ts';
 import { parseParams } from './params.ts';
 import { OTHER_ERROR, PendingCommands, type CdpAnswer } from './pending-commands.ts';
+import { addScriptsInPieces } from './preload-scripts.ts';
+import { forgetHandlesAtOnce } from './realms.ts';
+import { boundRequests } from './requests.ts';
 import { Misfit } from './schema.ts';
+import { boundSettings } from './settings.ts';
 
 // Loading this file loads the mapper: 85 ms and 13 MB. bidi.ts does it with the first BiDi session.
 
@@ -55,10 +61,19 @@ const isAttachment = object({
   targetInfo: object({ targetId: word, browserContextId: optional(word) }),
 });
 const MOST_SESSIONS = 20_000;
+/** No browser has as many contexts at once. */
+const MOST_CONTEXTS = 1000;
+const LONGEST_ID = 128;
 
+addScriptsInPieces();
 boundInput();
+boundRequests();
+boundSettings();
+forgetHandlesAtOnce();
 parseAddressesOnce();
 parseNoLongHosts();
+removeListenersOfFrames();
+shortenOldNavigations();
 
 /** The params are parsed before the mapper gets them: its own parser takes exponential time. */
 const NO_PARSER = undefined;
@@ -107,7 +122,7 @@ export function openMapper({ toClient, toBrowser, log }: MapperPorts): Mapper {
         // At its start the mapper resets the browser's download behaviour, for all clients, to get the events. Each page reports them as well:
         // see `dispatch`.
         if (!server) return resolve({} as never);
-        downloads.add((params as { browserContextId?: string }).browserContextId ?? '');
+        noteDownloads((params as { browserContextId?: unknown }).browserContextId ?? '');
       }
       if (method === 'Browser.getWindowForTarget') {
         // Chromium 156 crashes if it gets this on the browser's session for a tab that is closing (a null window in the headless shell). On the
@@ -123,12 +138,19 @@ export function openMapper({ toClient, toBrowser, log }: MapperPorts): Mapper {
     });
   }
 
+  /** A client may name any context: the oldest are dropped. */
+  function noteDownloads(context: unknown): void {
+    if (typeof context !== 'string' || context.length > LONGEST_ID) return;
+    downloads.add(context);
+    for (const oldest of downloads) if (downloads.size > MOST_CONTEXTS) downloads.delete(oldest);
+  }
+
   function note({ result }: CdpAnswer): void {
     if (typeof result?.['defaultBrowserContextId'] === 'string') defaultContext = result['defaultBrowserContextId'];
   }
 
   function dispatch(method: string, params: Record<string, unknown>, sessionId: string | undefined): void {
-    if (method === 'Network.responseReceived') params = withFewHeaders(params);
+    if (method.startsWith('Network.') || method.startsWith('Fetch.')) params = withFewHeaders(params);
     if (method === 'Target.attachedToTarget') {
       if (!isAttachment(params) || sessions.size >= MOST_SESSIONS) return;
       const { sessionId, targetInfo } = params;
@@ -169,7 +191,7 @@ export function openMapper({ toClient, toBrowser, log }: MapperPorts): Mapper {
   function forget(detached: CdpSession): void {
     sessions.delete(detached.sessionId!);
     detached.removeAllListeners();
-    pending.forget(detached);
+    void pending.forget(detached);
   }
 
   return {
@@ -238,6 +260,11 @@ class CdpSession extends EventEmitter<CdpEvents> implements CdpClient {
     this.sessionId = sessionId;
     this.target = target;
     this.#send = send;
+  }
+
+  override on(event: never, handler: never): this {
+    noteListener(() => this.off(event, handler));
+    return super.on(event, handler);
   }
 
   sendCommand(method: string, params?: object): Promise<never> {

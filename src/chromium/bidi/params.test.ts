@@ -420,3 +420,14 @@ test('a response has at most so many headers', () => {
   expect(withFewHeaders(event(20_000))).toEqual(event(1000));
   expect(withFewHeaders({ requestId: 'r' })).toEqual({ requestId: 'r' });
 });
+
+test('so has each other event of a request', () => {
+  const headers = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`h${at}`, '']));
+  const event = (count: number) => ({
+    requestId: 'r',
+    headers: headers(count),
+    request: { url: 'http://a/', headers: headers(count) },
+    redirectResponse: { status: 302, headers: headers(count) },
+  });
+  expect(withFewHeaders(event(20_000))).toEqual(event(1000));
+});

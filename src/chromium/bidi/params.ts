@@ -59,10 +59,19 @@ export function parseParams(method: string, params: Params): Params | Misfit {
   const byId = method === 'session.unsubscribe' && params['subscriptions'] !== undefined;
   const parsed = parse(byId ? { subscriptions: params['subscriptions'] } : params, 0);
   if (parsed instanceof Misfit) return parsed;
-  const excess = excessOf(method, parsed as Params);
+  const excess = excessOf(method, method === 'browser.createUserContext' ? params : (parsed as Params));
   if (excess !== undefined) return new TooMany(excess);
   // These have members of the mapper's own, which are not in the schemas.
   if (method === 'browser.createUserContext') return params;
   if (method === 'permissions.setPermission') return { ...params, ...(parsed as Params) };
-  return parsed as Params;
+  return withoutRepeats(parsed as Params);
+}
+
+/** The mapper does its work again for each repetition of a context: 99,000 of them took 0.3 s, and 0.6 s in a browser with 50 tabs. */
+function withoutRepeats(params: Params): Params {
+  for (const name of ['contexts', 'userContexts']) {
+    const list = params[name];
+    if (Array.isArray(list)) params[name] = [...new Set(list)];
+  }
+  return params;
 }
