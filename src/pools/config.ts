@@ -3,7 +3,7 @@ import { policyOf } from '../sessions/policy.ts';
 import { refuseHeadlessKiosk, refuseLargeDisplay } from '../sessions/request.ts';
 import { switchesOf, type CreateSession } from '../sessions/schema.ts';
 import { captureOf, captureOnUpdate, inReply } from '../telemetry/capture.ts';
-import { PoolConfig, type CreatePool, type UpdatePool } from './schema.ts';
+import { defaultLeaseSeconds, PoolConfig, type CreatePool, type UpdatePool } from './schema.ts';
 import type { PoolRow } from './store.ts';
 
 type Config = PoolRow['config'];
@@ -15,7 +15,7 @@ function pooledSwitches(config: Config) {
 
 export const defaultConfig = {
   fill_rate_per_minute: 25,
-  timeout_seconds: 600,
+  timeout_seconds: defaultLeaseSeconds,
   ...pooledSwitches({}),
   refresh_on_profile_update: false,
   reset_on_release: true,

@@ -1,6 +1,14 @@
 import { Type, type Static } from 'typebox';
 import { named, nullable, Paging, Search, SlugName, Timestamp } from '../api/schema.ts';
-import { ExtensionSelector, Policy, Tags, Telemetry, TelemetryRequest, Viewport } from '../sessions/schema.ts';
+import {
+  ExtensionSelector,
+  idleBounds,
+  Policy,
+  Tags,
+  Telemetry,
+  TelemetryRequest,
+  Viewport,
+} from '../sessions/schema.ts';
 
 /** The name of a pool, under the same rule as a session's name. */
 const PoolName = Type.String({ pattern: '^[a-zA-Z0-9._-]{1,255}$', description: 'Unique in the project.' });
@@ -33,9 +41,9 @@ const fillRate = {
   maximum: 10_000,
   description: 'The share of the pool that is filled in the background each minute, in percent; 0 for none.',
 };
+export const defaultLeaseSeconds = 600;
 const timeout = {
-  minimum: 10,
-  maximum: 259_200,
+  ...idleBounds,
   description: 'The time without a client or a request after which a lease ends.',
 };
 const resetOnRelease = { description: 'false keeps the state of the browser from the last lease. Corral extension.' };
@@ -63,7 +71,7 @@ export const CreatePool = named(
     size,
     name: Type.Optional(PoolName),
     fill_rate_per_minute: Type.Optional(Type.Integer({ ...fillRate, default: 25 })),
-    timeout_seconds: Type.Optional(Type.Integer({ ...timeout, default: 600 })),
+    timeout_seconds: Type.Optional(Type.Integer({ ...timeout, default: defaultLeaseSeconds })),
     ...switches({ default: false }),
     refresh_on_profile_update: Type.Optional(
       Type.Boolean({

@@ -3,13 +3,12 @@ import { errors } from '../errors.ts';
 import { captureOnCreate } from '../telemetry/capture.ts';
 import type { BrowserOptions } from './browsers.ts';
 import { policyOf } from './policy.ts';
-import { switchesOf, type CreateSession, type UpdateSession } from './schema.ts';
+import { defaultTimeoutSeconds, switchesOf, type CreateSession, type UpdateSession } from './schema.ts';
 import type { Shape } from './spares.ts';
 import type { NewSession, SessionRow } from './store.ts';
 
 /** What a request means for the browser and for the row, and which fields are refused. */
 
-const defaultTimeoutSeconds = 60;
 export const defaultViewport = { width: 1920, height: 1080 };
 
 export const spareOptions = (shape: Shape): BrowserOptions => ({

@@ -10,6 +10,10 @@ export { ExtensionSelector, Telemetry, TelemetryRequest };
 /** The longest time a session may idle. A token ends with its session in any case, and every answer carries fresh ones. */
 export const lifeSeconds = 72 * 60 * 60;
 
+/** The bounds of `timeout_seconds`, for sessions, leases and doors. */
+export const idleBounds = { minimum: 10, maximum: lifeSeconds };
+export const defaultTimeoutSeconds = 60;
+
 export const Tags = named(
   'Tags',
   Type.Unsafe<Record<string, string>>({
@@ -88,9 +92,8 @@ export const CreateSession = named(
     gpu: Type.Optional(switches.gpu),
     timeout_seconds: Type.Optional(
       Type.Integer({
-        minimum: 10,
-        maximum: lifeSeconds,
-        description: 'Deleted after this long without a client or a request; 60 when left out.',
+        ...idleBounds,
+        description: `Deleted after this long without a client or a request; ${defaultTimeoutSeconds} when left out.`,
       }),
     ),
     viewport: Type.Optional(Viewport),

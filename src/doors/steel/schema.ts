@@ -1,5 +1,6 @@
 import { Type, type Static, type TProperties } from 'typebox';
 import { oneOf } from '../../api/schema.ts';
+import { idleBounds } from '../../sessions/schema.ts';
 
 /** The bodies of the other service, in its own spelling. Fields that are not listed are refused, because they have an effect there. */
 const shape = <P extends TProperties>(properties: P) => Type.Object(properties, { additionalProperties: false });
@@ -51,7 +52,7 @@ export const CreateBody = shape({
   sessionId: maybe(Uuid),
   dimensions: maybe(shape({ width: pixels, height: pixels })),
   headless: flag,
-  timeout: maybe(Type.Integer({ minimum: 10_000, maximum: 259_200_000 })),
+  timeout: maybe(Type.Integer({ minimum: idleBounds.minimum * 1000, maximum: idleBounds.maximum * 1000 })),
   proxyUrl: maybe(text(4096)),
   useProxy: anything,
   profileId: maybe(text(255)),
