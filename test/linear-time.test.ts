@@ -374,6 +374,7 @@ const own = new Set([
   'lib/files.ts replaceFile',
   'lib/forwarded-routes.ts isCreation',
   'lib/forwarded-routes.ts mayBeElsewhere',
+  'lib/forwarded-routes.ts sessionParameter',
   'lib/ids.ts pick',
   'lib/look.ts coloursFor',
   'lib/web-files.ts webFile',

@@ -1,11 +1,15 @@
+/** The paths that name a session by its id or name: those of the API, of WebDriver and of Steel. */
+const sessionPath = /^(?:\/browsers|(?:\/wd\/hub)?\/session|\/v1\/sessions)\/:(\w+)/;
+
 const forwardedRoutes = [
-  /^\/browsers\/:/,
-  /^(\/wd\/hub)?\/session\/:/,
-  /^\/v1\/sessions\/:/,
+  sessionPath,
   /^\/browser\/kernel\/:token(\/|$)/,
   /^\/browser\/replays(\/|$)/,
   /^\/browser\/live$/,
 ];
+
+/** The parameter of a route that has the id or name of a session. */
+export const sessionParameter = (route: string): string | undefined => sessionPath.exec(route)?.[1];
 
 /** Whether a request makes a session, which any node may do. */
 export const isCreation = (method: string, route: string): boolean =>

@@ -1,4 +1,4 @@
-import { isCreation, mayBeElsewhere } from '../lib/forwarded-routes.ts';
+import { isCreation, mayBeElsewhere, sessionParameter } from '../lib/forwarded-routes.ts';
 import { errors } from '../errors.ts';
 import type { Addresses, Purpose } from './addresses.ts';
 import type { SessionRef } from './session-lookup.ts';
@@ -62,7 +62,7 @@ export function whereabouts({
         // A WebDriver client may have its key in the body, which is read here.
         return projectId === null ? undefined : Promise.resolve(nodes.placeElsewhere());
       }
-      const idOrName = /^(?:\/browsers|(?:\/wd\/hub)?\/session|\/v1\/sessions)\/:(\w+)/.exec(route)?.[1];
+      const idOrName = sessionParameter(route);
       if (idOrName !== undefined && projectId !== null) {
         const ref = { projectId, idOrName: params[idOrName] ?? '' };
         if (/\/telemetry\/(?!stream)/.test(route)) return undefined; // in the database, also when the node is lost
