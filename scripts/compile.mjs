@@ -18,7 +18,8 @@ const dist = join(root, 'dist');
  */
 export async function compile({ quiet = false, types = true } = {}) {
   const sources = filesOf('src').filter((file) => !/\.test\.ts$|\.snap$|\.md$/.test(file));
-  const page = fingerprint([...consoleSources(), 'src/lib/look.ts', 'package-lock.json', 'scripts/console.mjs']);
+  const shared = ['src/lib/look.ts', 'src/lib/stream-heartbeat.ts'];
+  const page = fingerprint([...consoleSources(), ...shared, 'package-lock.json', 'scripts/console.mjs']);
   const service = [
     'tsconfig.json',
     'tsconfig.build.json',

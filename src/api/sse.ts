@@ -1,5 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import { memoryShare } from '../lib/memory-share.ts';
+import { streamHeartbeatMs } from '../lib/stream-heartbeat.ts';
 import { memoryOf } from './large.ts';
 
 const LARGE = 64 * 1024;
@@ -31,18 +32,16 @@ export interface EventStream {
 /** The heartbeat of a silent stream. */
 export type Heartbeat = { everyMs: number; event: () => unknown } | { everyMs: number; comment: string };
 
-const everyMs = 15_000;
-
 /** The time without events before a heartbeat, as the API document says it. */
-export const heartbeatAfter = `${everyMs / 1000} s`;
+export const heartbeatAfter = `${streamHeartbeatMs / 1000} s`;
 
 const jsonHeartbeat: Heartbeat = {
-  everyMs,
+  everyMs: streamHeartbeatMs,
   event: () => ({ event: 'sse_heartbeat', timestamp: new Date().toISOString() }),
 };
 
 /** For event formats without heartbeats. */
-export const commentHeartbeat: Heartbeat = { everyMs, comment: 'still here' };
+export const commentHeartbeat: Heartbeat = { everyMs: streamHeartbeatMs, comment: 'still here' };
 
 /** The stream ends when `until` aborts or its source ends. */
 export function eventStream(

@@ -1,5 +1,6 @@
 import type { QueryClient } from '@tanstack/react-query';
 import { useEffect, useSyncExternalStore } from 'react';
+import { streamHeartbeatMs } from '../../../src/lib/stream-heartbeat.ts';
 import { useIdentity } from './identity.ts';
 import { eventsOf } from './stream.ts';
 
@@ -29,8 +30,8 @@ const readers: Record<string, readonly string[]> = {
 /** Queries that events keep up to date. */
 export const keysWithEvents: ReadonlySet<string> = new Set(Object.values(readers).flat());
 
-/** The service sends a comment every 15 seconds. After this time without a byte the connection is lost. */
-const QUIET_MS = 40_000;
+/** After this time without a byte the connection is lost: two heartbeats, and some time for a slow network. */
+const QUIET_MS = 2 * streamHeartbeatMs + 10_000;
 const FIRST_WAIT_MS = 1000;
 const LONGEST_WAIT_MS = 30_000;
 /** Changes within this time are read together. */

@@ -1,10 +1,10 @@
 /** The service, as this page uses it: one connection, by a token that is part of no address. */
+import { streamHeartbeatMs } from '../../../lib/stream-heartbeat.ts';
 import type { Connection, ConnectionEvent, Exchanged, StateEvent } from '../../schema.ts';
 import type { News, Submit } from './state.ts';
 
 const LONGEST_WAIT_MS = 10_000;
-/** Three heartbeats of the stream. */
-const SILENCE_MS = 45_000;
+const SILENCE_MS = 3 * streamHeartbeatMs;
 
 /** The service refused. `final`: asking again is of no use. */
 export class Refused extends Error {
