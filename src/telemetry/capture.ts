@@ -20,7 +20,7 @@ interface TelemetryReply {
 }
 
 /** Captured unless switched off: what costs the browser nothing. */
-const defaultSet: Capture = new Set<TelemetryCategory>(['control', 'connection', 'system', 'captcha']);
+export const defaultSet: Capture = new Set<TelemetryCategory>(['control', 'connection', 'system', 'captcha']);
 
 export const nothing: Capture = new Set();
 

@@ -2,6 +2,7 @@ import { Type, type Static } from 'typebox';
 import { named, oneOf } from '../api/schema.ts';
 import { eventSchemas } from '../lib/telemetry-events.ts';
 import { telemetryCategories, type TelemetryCategory } from '../lib/telemetry.ts';
+import { defaultSet } from './capture.ts';
 
 const { Integer, Boolean, String: Text, Optional, Object: Shape, Array: List } = Type;
 
@@ -26,8 +27,7 @@ export const TelemetryRequest = named(
     {
       enabled: Optional(
         Boolean({
-          description:
-            'true captures control, connection, system, captcha and the categories of `browser`. false captures nothing.',
+          description: `true captures ${[...defaultSet].join(', ')} and the categories of \`browser\`. false captures nothing.`,
         }),
       ),
       browser: Optional(Categories),

@@ -1,4 +1,5 @@
-import type { EventCategory, TelemetryEvent } from '../../src/lib/telemetry.ts';
+import { categoryOf, type EventType } from '../../src/lib/telemetry-events.ts';
+import type { TelemetryEvent } from '../../src/lib/telemetry.ts';
 import type { EventSource, StoredEvent } from '../../src/telemetry/export/source.ts';
 
 /** Records of a session, a quarter of a second apart. */
@@ -9,7 +10,7 @@ export function eventList() {
   return {
     list,
     startedAt,
-    add(type: string, data?: Record<string, unknown>, more: Partial<TelemetryEvent['source']> = {}) {
+    add(type: EventType, data?: Record<string, unknown>, more: Partial<TelemetryEvent['source']> = {}) {
       const category = categoryOf(type);
       ts += 250_000;
       const event: TelemetryEvent = { ts, type, category, source: { kind: 'cdp', ...more }, ...(data && { data }) };
@@ -39,14 +40,6 @@ export function sourceOf(list: Iterable<StoredEvent>) {
 /** The context of a tab whose main frame has the id of the tab, as Chromium gives them out. */
 export function tab(targetId: string, loaderId: string) {
   return { session_id: 'S', target_id: targetId, target_type: 'page', frame_id: targetId, loader_id: loaderId };
-}
-
-function categoryOf(type: string): EventCategory {
-  if (type === 'monitor_screenshot') return 'screenshot';
-  if (type === 'api_call') return 'control';
-  if (/^(cdp|live_view)_/.test(type)) return 'connection';
-  if (type === 'service_crashed') return 'system';
-  return type.split('_')[0] as EventCategory;
 }
 
 /** A real PNG of one pixel. */

@@ -8,26 +8,22 @@ import { Time } from '../../parts/time.tsx';
 import type { Part } from './part.ts';
 import { openRequests } from './waits.ts';
 
-const categories = [
-  'console',
-  'page',
-  'network',
-  'interaction',
-  'control',
-  'connection',
-  'system',
-  'screenshot',
-  'captcha',
-  'monitor',
-] as const;
-type Category = (typeof categories)[number];
-const colours: Partial<Record<string, string>> = {
+type Category = BrowserTelemetryEvent['category'];
+
+/** Every category of the API, in the order of the filter. */
+const colours: Record<Category, string> = {
   console: 'grape',
   page: 'corral',
   network: 'cyan',
-  system: 'red',
   interaction: 'lime',
+  control: 'gray',
+  connection: 'gray',
+  system: 'red',
+  screenshot: 'gray',
+  captcha: 'gray',
+  monitor: 'gray',
 };
+const categories = Object.keys(colours) as Category[];
 
 /** The events of the browser, newest first. */
 export function Telemetry({ session }: Part) {
@@ -96,7 +92,7 @@ export function Telemetry({ session }: Part) {
                   <Time at={new Date(event.ts / 1000).toISOString()} />
                 </Table.Td>
                 <Table.Td w={190} className="wide-only">
-                  <Badge variant="light" color={colours[event.category] ?? 'gray'} tt="none" radius="sm" fw={500}>
+                  <Badge variant="light" color={colours[event.category]} tt="none" radius="sm" fw={500}>
                     {event.type}
                   </Badge>
                 </Table.Td>
