@@ -46,8 +46,12 @@ function forget(socket: Socket): void {
   pipelined -= Math.max(0, waiting.get(socket)! - 1);
 }
 
-/** Node parses the rest of a chunk also for a closed connection, 25 µs for each request. The parser is not part of its documented API. */
-function cut(socket: Socket & { parser?: { onIncoming: () => number } | null }): void {
+function cut(socket: Socket): void {
   socket.destroy();
+  stopParsing(socket);
+}
+
+/** Node parses the rest of a chunk also for a closed connection, 25 µs for each request. The parser is not part of its documented API. */
+export function stopParsing(socket: Socket & { parser?: { onIncoming: () => number } | null }): void {
   if (socket.parser) socket.parser.onIncoming = () => STOP;
 }

@@ -2,6 +2,7 @@ import http from 'node:http';
 import type { Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { GrowingBytes } from '../../lib/growing-bytes.ts';
+import { boundInterimAnswers } from '../../lib/interim-answers.ts';
 import type { Destinations } from './destinations.ts';
 import { directDial, type Dial } from './dial.ts';
 import { EgressError } from './refusals.ts';
@@ -87,7 +88,7 @@ function ask(socket: Socket, url: URL, request: DirectRequest, signal: AbortSign
       signal,
       createConnection: () => socket,
     });
-    asked.on('error', reject);
+    boundInterimAnswers(asked).on('error', reject);
     // An answer that switches protocols ends the request without a response and without an error.
     asked.once('close', () => reject(new Error('it ended without an answer')));
     asked.once('response', (response) => {

@@ -1,6 +1,7 @@
 import http from 'node:http';
 import type { Socket } from 'node:net';
 import { pipeline } from 'node:stream';
+import { boundInterimAnswers } from '../../lib/interim-answers.ts';
 import { nextTurn } from '../../lib/turns.ts';
 import { leave, type Answers } from './answers.ts';
 import type { Destinations } from './destinations.ts';
@@ -31,7 +32,7 @@ export function plainRequests({ allow, ways, answers, limits }: PlainRequestsOpt
     try {
       const asked = outgoingRequest(request, target, { fresh: retried });
       toProxy = asked.toProxy;
-      outgoing = http.request(asked);
+      outgoing = boundInterimAnswers(http.request(asked));
     } catch (error) {
       return answer(request, response, error, target);
     }
@@ -99,7 +100,7 @@ export function plainRequests({ allow, ways, answers, limits }: PlainRequestsOpt
       if (hasBody(request)) throw new EgressError('bad_request', 'A request to upgrade the connection has no body.');
       const { headers, ...rest } = outgoingRequest(request, target, { fresh: true, tunnel: true });
       headers.push('Connection', 'Upgrade', 'Upgrade', request.headers.upgrade ?? '');
-      outgoing = http.request({ ...rest, headers });
+      outgoing = boundInterimAnswers(http.request({ ...rest, headers }));
     } catch (error) {
       return answerByHand(socket, error, target);
     }

@@ -1,6 +1,7 @@
 import http from 'node:http';
 import type { Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
+import { boundInterimAnswers } from '../../lib/interim-answers.ts';
 import type { Destinations } from './destinations.ts';
 import { directDial, type Dial } from './dial.ts';
 import { loginRefused } from './proxy-handshake.ts';
@@ -85,7 +86,7 @@ function ask(
       signal,
       createConnection: () => socket,
     });
-    request.on('error', reject);
+    boundInterimAnswers(request).on('error', reject);
     // An answer that switches protocols ends the request without a response and without an error.
     request.once('close', () => reject(new Error('it ended without an answer')));
     request.once('response', (response) => {
