@@ -238,11 +238,15 @@ function listens(port: number): Promise<boolean> {
 const md5crypt = (password: string) => execFileSync('openssl', ['passwd', '-1', password], { encoding: 'utf8' }).trim();
 
 /** A key, and a certificate that vouches for itself. Returns the certificate. */
-export function makeCertificate(dir: string, address: string): string {
+export function makeCertificate(
+  dir: string,
+  address: string,
+  newKey = 'ec -pkeyopt ec_paramgen_curve:prime256v1',
+): string {
   const [key, cert] = [join(dir, 'key.pem'), join(dir, 'cert.pem')];
   execFileSync(
     'openssl',
-    `req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=corral-test -addext subjectAltName=IP:${address},DNS:localhost,DNS:shop.test -keyout ${key} -out ${cert}`.split(
+    `req -x509 -newkey ${newKey} -nodes -days 2 -subj /CN=corral-test -addext subjectAltName=IP:${address},DNS:localhost,DNS:shop.test -keyout ${key} -out ${cert}`.split(
       ' ',
     ),
     { stdio: 'ignore' },

@@ -5,6 +5,7 @@ import { GrowingBytes } from '../../lib/growing-bytes.ts';
 import { boundInterimAnswers } from '../../lib/interim-answers.ts';
 import type { Destinations } from './destinations.ts';
 import { directDial, type Dial } from './dial.ts';
+import { cheapCiphers } from './handshake-cost.ts';
 import { EgressError } from './refusals.ts';
 
 interface DirectRequest {
@@ -62,7 +63,8 @@ function overTls(socket: Socket, hostname: string, ca: string | undefined, signa
   return new Promise((resolve, reject) => {
     const host = hostname.replace(/^\[(.*)\]$/, '$1');
     const named = /[a-z]/i.test(host) && !host.includes(':');
-    const options = { socket, host, ...(named ? { servername: host } : {}), ...(ca === undefined ? {} : { ca }) };
+    const trusted = ca === undefined ? {} : { ca };
+    const options = { socket, host, ciphers: cheapCiphers, ...(named ? { servername: host } : {}), ...trusted };
     const secure = connectTls(options);
     secure.once('secureConnect', () => resolve(secure));
     secure.on('error', reject);

@@ -4,6 +4,7 @@ import { connect as connectTls } from 'node:tls';
 import { boundInterimAnswers } from '../../lib/interim-answers.ts';
 import type { Destinations } from './destinations.ts';
 import { directDial, type Dial } from './dial.ts';
+import { cheapCiphers } from './handshake-cost.ts';
 import { loginRefused } from './proxy-handshake.ts';
 import { proxyWay, type Proxy } from './proxy.ts';
 import { EgressError } from './refusals.ts';
@@ -66,7 +67,7 @@ export async function reachThrough(
 function over(socket: Socket, host: string, signal: AbortSignal): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const named = /[a-z]/i.test(host) && !host.includes(':');
-    const secure = connectTls({ socket, host, ...(named ? { servername: host } : {}) });
+    const secure = connectTls({ socket, host, ciphers: cheapCiphers, ...(named ? { servername: host } : {}) });
     secure.once('secureConnect', () => resolve(secure));
     secure.on('error', reject);
     signal.addEventListener('abort', () => secure.destroy(new Error('it took too long')), { once: true });

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import tls from 'node:tls';
 import type { Destinations, Target } from './destinations.ts';
 import type { Dial, DialOptions, Reading } from './dial.ts';
+import { cheapCiphers } from './handshake-cost.ts';
 import { basic, connectHandshake, socksHandshake, type Handshake, type Login } from './proxy-handshake.ts';
 import { EgressError } from './refusals.ts';
 
@@ -48,7 +49,7 @@ export function proxyWay(
         plain ? options : { signal: options.signal },
       );
       if (plain) return socket;
-      context ??= tls.createSecureContext(proxy.ca ? { ca: proxy.ca } : {});
+      context ??= tls.createSecureContext({ ciphers: cheapCiphers, ...(proxy.ca ? { ca: proxy.ca } : {}) });
       return await secured(socket, host, context, options.signal, handshakeMs);
     } catch (error) {
       throw aboutTheProxy(error, facts);
