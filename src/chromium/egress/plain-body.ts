@@ -1,6 +1,7 @@
 import type http from 'node:http';
 import type { Socket } from 'node:net';
 import { pipeline, type Writable } from 'node:stream';
+import { loopPace, nextTurn } from '../../lib/turns.ts';
 import type { Reading } from './dial.ts';
 
 /**
@@ -20,25 +21,56 @@ const smallest = 16 * 1024;
 const largest = 256 * 1024;
 const always = () => true;
 
+/**
+ * All connections of a session that have data are read in one turn of the event loop, and servers choose what it costs to parse: 400 answers
+ * with headers of 256 KiB that arrived together stopped the service for 1.4 s. So what arrives when the time of a turn is over is parsed later.
+ */
 export function plainReader(): PlainReader {
   let buffer = Buffer.allocUnsafeSlow(smallest);
   let wanted = smallest;
+  const late: Buffer[] = [];
   const reader: PlainReader = {
     socket: undefined,
     inUse: always,
     spoiled: false,
     early: () => void (reader.spoiled = true),
     buffer() {
-      if (reader.inUse() || buffer.length < wanted) buffer = Buffer.allocUnsafeSlow(wanted);
+      if (late.length > 0 || reader.inUse() || buffer.length < wanted) buffer = Buffer.allocUnsafeSlow(wanted);
       return buffer;
     },
     // Not from `buffer`: while a connection is opened, every attempt gets a buffer, and the first attempt may win after the second has begun.
     callback(length, bytes) {
       if (length === bytes.length && length < largest) wanted = length * 4;
-      reader.socket?.emit('data', Buffer.from(bytes.buffer, bytes.byteOffset, length));
-      return true; // the client pauses the socket itself
+      const { socket } = reader;
+      if (!socket) return true;
+      const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, length);
+      if (late.length === 0 && !loopPace.isOver()) {
+        socket.emit('data', chunk);
+        return true; // the client pauses the socket itself
+      }
+      if (late.push(chunk) === 1) void passLater(socket);
+      return false;
     },
   };
+
+  /** Nothing is read meanwhile, so that no end of the connection overtakes the chunk. */
+  async function passLater(socket: Socket): Promise<void> {
+    let resumes = !socket.isPaused();
+    const asked = (wish: boolean) => () => {
+      resumes = wish;
+      return socket;
+    };
+    Object.assign(socket, { pause: asked(false), resume: asked(true) });
+    while (late.length > 0) {
+      await nextTurn();
+      if (!socket.destroyed) socket.emit('data', late[0]);
+      late.shift(); // only now: until then, its buffer is in use
+    }
+    for (const name of ['pause', 'resume']) Reflect.deleteProperty(socket, name);
+    if (resumes) socket.resume();
+    else socket.pause();
+  }
+
   return reader;
 }
 
