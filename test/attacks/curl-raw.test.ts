@@ -149,7 +149,7 @@ test('a site that sends more than it announces does not answer the next request 
   const lied = await startService({ CORRAL_ALLOW_PRIVATE_HOSTS: `127.0.0.1:${port}` });
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   try {
-    const trusted = String(cert).replaceAll(/-----[^-]+-----|\s/g, '');
+    const trusted = cert.replaceAll(/-----[^-]+-----|\s/g, '');
     const { base_url } = await lied.sdk().browsers.create({
       headless: true,
       timeout_seconds: 600,

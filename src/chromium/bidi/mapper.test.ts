@@ -354,7 +354,7 @@ test('the mapper forgets the settings of the tabs that were set longest ago', ()
 test('a script for many tabs is written in pieces', async () => {
   let inTurn = 0;
   let most = 0;
-  const script = new PreloadScript({ functionDeclaration: '() => 0' } as never);
+  const script = new PreloadScript({ functionDeclaration: '() => 0' });
   script.initInTarget = async () => {
     most = Math.max(most, ++inTurn);
     setImmediate(() => (inTurn = 0));
