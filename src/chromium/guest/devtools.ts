@@ -1,5 +1,6 @@
 import http from 'node:http';
-import type { Group } from '../../lib/byte-budget.ts';
+import type { Duplex } from 'node:stream';
+import { memory, type Group, type Share } from '../../lib/byte-budget.ts';
 import { CountedResponse } from '../../lib/counted-response.ts';
 import { serveWebSocket } from '../../lib/ws-sink.ts';
 import { MAX_TO_CHROMIUM } from '../cdp/connection.ts';
@@ -47,6 +48,13 @@ export function devtoolsPort({
   group: Group;
 }): (stream: Stream) => void {
   let server: http.Server | undefined; // few sessions need one
+  /** The answers that each connection has not read: a list of pages has megabytes. */
+  const unread = new WeakMap<Duplex, Share>();
+
+  function count(socket: Duplex, bytes: number): void {
+    const share = unread.get(socket);
+    if (!socket.destroyed) share?.set(share.bytes + bytes);
+  }
 
   async function pages(at: string) {
     const { targetInfos } = await control().ask(isTargetList, 'Target.getTargets');
@@ -74,8 +82,10 @@ export function devtoolsPort({
     opened.on('request', (request, response) => {
       answer(request).then(
         (value) => {
-          const body = JSON.stringify(value ?? { message: 'There is nothing at this path.' });
-          const type = { 'content-type': 'application/json; charset=UTF-8', 'content-length': Buffer.byteLength(body) };
+          const body = Buffer.from(JSON.stringify(value ?? { message: 'There is nothing at this path.' }));
+          const type = { 'content-type': 'application/json; charset=UTF-8', 'content-length': body.length };
+          count(request.socket, body.length);
+          response.once('close', () => count(request.socket, -body.length));
           response.writeHead(value === undefined ? 404 : 200, type).end(body);
         },
         () => response.destroy(), // the browser has exited, or hangs
@@ -89,5 +99,11 @@ export function devtoolsPort({
     return opened;
   }
 
-  return (stream) => void (server ??= open()).emit('connection', duplexOf(stream));
+  return (stream) => {
+    const socket = duplexOf(stream);
+    const share = memory.share(group, 'reader', () => socket.destroy());
+    unread.set(socket, share);
+    socket.once('close', () => share.close());
+    (server ??= open()).emit('connection', socket);
+  };
 }
