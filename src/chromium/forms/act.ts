@@ -92,10 +92,12 @@ export function actor({ references, ...deps }: ActDeps) {
   async function type(
     page: AttachedPage,
     target: Referred,
-    { text, allow, clear }: { text: string; allow: Allow; clear: boolean },
+    { text, allow, clear, unlessHeld }: { text: string; allow: Allow; clear: boolean; unlessHeld: boolean },
   ): Promise<void> {
     if (text.length > MOST_TEXT) throw new FormsError('unfit', `A text has at most ${MOST_TEXT} characters.`);
     await mustAllowIn(deps, target.frame, allow);
+    const held = () => calls.call(target.frame, step, 'holds', target.look, target.index, text.length);
+    if (unlessHeld && text !== '' && (await held()) === 'all') return;
     if (text !== '' && (await put(target, text))) return;
     // A page may drop typed text before its scripts have run. A page that focuses its field late may select the text, so that
     // the next key replaces it. In both cases the text is typed again.
@@ -103,8 +105,7 @@ export function actor({ references, ...deps }: ActDeps) {
       await focus(page, target);
       if (clear || tries > 1) await edit(target);
       await write(target, text);
-      const kept =
-        text === '' ? 'all' : await calls.call(target.frame, step, 'holds', target.look, target.index, text.length);
+      const kept = text === '' ? 'all' : await held();
       // A field that reformats typed text may stay shorter.
       if (kept === 'all' || (kept === 'part' && tries === 2)) return;
       if (tries === 2) throw new FormsError('unreachable', 'The element does not keep what is typed into it.');
@@ -124,7 +125,7 @@ export function actor({ references, ...deps }: ActDeps) {
     page.traffic.mark();
     switch (action.kind) {
       case 'type':
-        return type(page, references.get(action.ref), { clear: false, ...action });
+        return type(page, references.get(action.ref), { clear: false, unlessHeld: false, ...action });
       case 'click':
         return click(page, references.get(action.ref));
       case 'pick': {

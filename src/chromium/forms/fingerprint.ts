@@ -8,7 +8,7 @@ import type { WorldCalls } from './world-calls.ts';
 
 const MOST_COOKIES = 3000;
 
-const isCookies = object({
+export const isCookies = object({
   cookies: list(
     object({
       name: anyText,

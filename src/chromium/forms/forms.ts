@@ -1,6 +1,5 @@
 import { within } from '../../lib/deadline.ts';
 import { urlOf } from '../../lib/urls.ts';
-import { isCreated } from '../cdp/shapes.ts';
 import type { Mux } from '../cdp/mux.ts';
 import { actor } from './act.ts';
 import { attachedPages, pageCommands, type AttachedPage } from './attached-pages.ts';
@@ -10,6 +9,8 @@ import { fingerprints } from './fingerprint.ts';
 import { pageFrames } from './frames.ts';
 import { pagePasskeys } from './passkeys.ts';
 import { references } from './references.ts';
+import { forgetting } from './forgetting.ts';
+import { newPages } from './new-pages.ts';
 import { settle } from './settle.ts';
 import { followTraffic, navigation } from './navigation.ts';
 import { takeSnapshot } from './snapshot.ts';
@@ -30,6 +31,8 @@ export function openForms(mux: Mux, patience: Patience = usual): Forms {
   const basic = basicAuth(client, pages);
   const passkeys = pagePasskeys(client, pages, commands);
   const state = fingerprints(commands, frames, calls);
+  const tabs = newPages(client);
+  const forget = forgetting(commands);
   followTraffic(client, pages);
   const { goTo, again, toFront } = navigation(client, commands);
   const act = actor({ commands, frames, calls, references: refs });
@@ -76,29 +79,19 @@ export function openForms(mux: Mux, patience: Patience = usual): Forms {
 
   async function openBlank(): Promise<string> {
     await ready();
-    const made = client.ask(isCreated, 'Target.createTarget', { url: 'about:blank' });
-    const { targetId } = await within(BROWSER_MS, 'The browser', made).catch(() => {
-      throw new FormsError('frozen', 'The browser does not open another page.');
-    });
-    return targetId;
+    return tabs.open();
   }
 
   async function close(pageId: string): Promise<void> {
     await ready();
     const { gone } = pages.all().find((page) => page.pageId === pageId) ?? { gone: true };
-    if (gone) return;
-    await within(BROWSER_MS, 'The browser', client.send('Target.closeTarget', { targetId: pageId })).catch(() => {});
+    await tabs.close(pageId, gone);
   }
 
   return {
     async pages() {
       await ready();
-      return pages.all().map(({ pageId, url, title, openerId }) => ({
-        pageId,
-        url,
-        title,
-        ...(openerId !== undefined && { opener: openerId }),
-      }));
+      return pages.all().map(infoOf);
     },
 
     async open(url) {
@@ -108,7 +101,17 @@ export function openForms(mux: Mux, patience: Patience = usual): Forms {
       return pageId;
     },
 
+    async openStranger(url) {
+      checkAddress(url);
+      await ready();
+      const pageId = await tabs.openAlone();
+      await goTo(await use(pageId), url);
+      return pageId;
+    },
+
     close,
+
+    forget: (pageId, origins, isTheirs) => on(pageId, (page) => forget(page, origins, isTheirs)),
 
     async navigate(pageId, url) {
       checkAddress(url);
@@ -166,6 +169,13 @@ export function openForms(mux: Mux, patience: Patience = usual): Forms {
     dispose: () => client.close(),
   };
 }
+
+const infoOf = ({ pageId, url, title, openerId }: AttachedPage) => ({
+  pageId,
+  url,
+  title,
+  ...(openerId !== undefined && { opener: openerId }),
+});
 
 function checkAddress(url: string): void {
   if (!/^https?:$/.test(urlOf(url)?.protocol ?? ''))

@@ -82,6 +82,7 @@ export async function takeSnapshot(
     ...(basicAuth && { basicAuth }),
     ...(status !== undefined && { httpStatus: status }),
     loading: mainLook.state !== 'complete' || page.traffic.navigating,
+    ...(page.traffic.asking && { requesting: true }),
     ...(leftOut && { leftOut }),
   };
 }

@@ -18,6 +18,8 @@ export interface Traffic {
   readonly waiting: number;
   /** Those among them that send something: the outcome of the act is likely among them. */
   readonly posting: number;
+  /** A request of a script, or for one, is in flight. It may be background. */
+  readonly asking: boolean;
   /** When something last happened, in milliseconds of the process's clock. */
   readonly lastAt: number;
   /** When the present document of the main frame was committed. */
@@ -152,6 +154,9 @@ export function pageTraffic(mainFrameId: string): Traffic {
     },
     get waiting() {
       return waiting;
+    },
+    get asking() {
+      return [...inFlight.values()].some(({ key }) => key !== '');
     },
     get posting() {
       return posting;

@@ -23,6 +23,8 @@ export interface Snapshot {
   readonly httpStatus?: number;
   /** The document is not complete, or the next one is on its way. */
   readonly loading: boolean;
+  /** A request of its scripts, or for one, has no answer yet: also a poll that never gets one. */
+  readonly requesting?: boolean;
   /** How much of the page is not in the snapshot, because it has more than fits. */
   readonly leftOut?: LeftOut;
 }
@@ -148,8 +150,11 @@ interface PageInfo {
 export type Allow = (origin: string, around?: boolean) => boolean;
 
 export type Action =
-  /** Clicks into the field and types, if its document and all documents around it are allowed. With `clear` the value is replaced. */
-  | { kind: 'type'; ref: string; text: string; allow: Allow; clear?: boolean }
+  /**
+   * Clicks into the field and types, if its document and all documents around it are allowed. With `clear` the value is replaced; with
+   * `unlessHeld` a field with a value of this length or more keeps it.
+   */
+  | { kind: 'type'; ref: string; text: string; allow: Allow; clear?: boolean; unlessHeld?: boolean }
   | { kind: 'click'; ref: string }
   /** A click that gives something away, such as the answer of a radio button. Allowed as typing is. */
   | { kind: 'pick'; ref: string; allow: Allow }
@@ -221,6 +226,13 @@ export interface Forms {
   pages(): Promise<PageInfo[]>;
   /** Opens a page beside the others; resolves when the address has answered, or has failed to. */
   open(url: string): Promise<string>;
+  /** The same without anything that the browser remembers: as the site shows it to a visitor that it does not know. */
+  openStranger(url: string): Promise<string>;
+  /**
+   * Removes the cookies of hosts for which `isTheirs` holds, and the storage of these origins, as if the browser had not been there. It is
+   * asked about addresses by https. The documents of open pages stay as they are.
+   */
+  forget(pageId: string, origins: readonly string[], isTheirs: (url: string) => boolean): Promise<void>;
   close(pageId: string): Promise<void>;
   /** Resolves when the document has begun, with its status; or with Chromium's reason, such as net::ERR_NAME_NOT_RESOLVED. */
   navigate(pageId: string, url: string): Promise<Navigated>;

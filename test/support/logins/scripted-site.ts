@@ -17,6 +17,11 @@ export interface ScriptedPage {
   shows?: string[];
   /** Texts that the page shows: they reach the records. */
   texts?: string[];
+  /** By the element's reference: what the page does when something is typed there, before it holds the text. */
+  type?: Record<string, (site: SiteState) => string | void>;
+  requesting?: boolean;
+  /** What it is at the next look, after so many. */
+  becomes?: { name: string; after: number };
 }
 
 export interface SiteState {
@@ -27,6 +32,8 @@ export interface SiteState {
   submits: Record<string, string>[];
   loggedIn: boolean;
   log: string[];
+  /** A visitor that the site does not know. */
+  stranger?: true;
 }
 
 export interface Script {
@@ -34,12 +41,15 @@ export interface Script {
   /** The page of an address; undefined when the address does not answer. */
   route(url: string, site: SiteState): string | undefined;
   basic?(site: SiteState, answer: { username: string; password: string }): string;
+  /** The browser has removed what it remembered of the site. */
+  forgotten?(site: SiteState): void;
 }
 
 /** A browser whose pages are a table. `read` gives the table's reading back, with the fields that are filled. */
 export function scriptedSite(script: Script) {
   const site: SiteState = { values: new Map(), cookies: new Map(), submits: [], loggedIn: false, log: [] };
   const open = new Map<string, string>();
+  const looks = new Map<string, number>();
   let opened = 0;
 
   const pageOf = (pageId: string) => {
@@ -52,10 +62,11 @@ export function scriptedSite(script: Script) {
   const goTo = (pageId: string, name: string | void) => {
     if (name === undefined) return;
     open.set(pageId, name);
+    looks.delete(pageId);
     site.values.clear();
   };
-  const arrive = (pageId: string, url: string) => {
-    const name = url === 'about:blank' ? 'blank' : script.route(url, site);
+  const arrive = (pageId: string, url: string, visitor = site) => {
+    const name = url === 'about:blank' ? 'blank' : script.route(url, visitor);
     if (name === undefined) return { error: 'net::ERR_NAME_NOT_RESOLVED' };
     goTo(pageId, name);
     return { status: script.pages[name]?.status ?? 200 };
@@ -74,6 +85,24 @@ export function scriptedSite(script: Script) {
       for (const [ref, value] of values) site.values.set(ref, value);
       return pageId;
     },
+    async openStranger(url) {
+      const pageId = `stranger-${++opened}`;
+      open.set(pageId, 'blank');
+      arrive(pageId, url, {
+        values: new Map(),
+        cookies: new Map(),
+        submits: [],
+        loggedIn: false,
+        log: [],
+        stranger: true,
+      });
+      return pageId;
+    },
+    async forget() {
+      site.log.push('forget');
+      site.cookies.clear();
+      script.forgotten?.(site);
+    },
     async close(pageId) {
       open.delete(pageId);
     },
@@ -82,15 +111,26 @@ export function scriptedSite(script: Script) {
       return arrive(pageId, url);
     },
     reload: async (pageId) => arrive(pageId, pageOf(pageId).page.url),
-    snapshot: async (pageId) => snapshotOf(pageOf(pageId), site),
+    async snapshot(pageId) {
+      const { page } = pageOf(pageId);
+      const seen = (looks.get(pageId) ?? 0) + 1;
+      looks.set(pageId, seen);
+      if (page.becomes && seen > page.becomes.after) goTo(pageId, page.becomes.name);
+      return snapshotOf(pageOf(pageId), site);
+    },
     async act(pageId, action) {
       const { name, page } = pageOf(pageId);
       const { origin } = new URL(page.frame ?? page.url);
       const around = new URL(page.url).origin;
       if ('allow' in action && !(action.allow(origin) && (page.frame === undefined || action.allow(around, true))))
         throw new FormsError('foreign', 'It is not for this.', origin);
-      if (action.kind === 'type') site.values.set(action.ref, action.text);
-      else if (action.kind === 'choose') site.values.set(action.ref, action.value);
+      if (action.kind === 'type') {
+        const held = site.values.get(action.ref)?.length ?? -1;
+        if (action.unlessHeld && held >= action.text.length) return;
+        const next = page.type?.[action.ref]?.(site);
+        if (next !== undefined) open.set(pageId, next);
+        site.values.set(action.ref, action.text);
+      } else if (action.kind === 'choose') site.values.set(action.ref, action.value);
       else if (action.kind === 'check') site.values.set(action.ref, String(action.on));
       else {
         const ref = action.kind === 'press' ? 'submit' : action.ref;
@@ -157,6 +197,7 @@ function snapshotOf({ name, page }: { name: string; page: ScriptedPage }, { valu
     title: name,
     httpStatus: page.status ?? 200,
     loading: false,
+    ...(page.requesting && { requesting: true }),
     ...(page.basic && { basicAuth: { origin: new URL(page.url).origin, refused: false } }),
     frames: [
       {
