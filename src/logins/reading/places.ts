@@ -7,7 +7,7 @@ import { submitOf } from './submit.ts';
 import type { Step } from './types.ts';
 import { best, submitPart, unique, type View, type Rule } from './view.ts';
 import * as demand from './words/demands.ts';
-import { skip as skipWords } from './words/ways.ts';
+import * as way from './words/ways.ts';
 
 /** Pages without a demand: the kind of page, and the way to the login. */
 export const placeRules: Rule[] = [
@@ -19,6 +19,7 @@ export const placeRules: Rule[] = [
       return {
         kind: 'signed_in',
         why: `there is a way to log out: "${out.label}"`,
+        wayOut: out.label,
         next: overlays.slice(0, 2).map((item) => step(item, 'dismiss')),
       };
     },
@@ -51,6 +52,7 @@ export const placeRules: Rule[] = [
       };
     },
   },
+  { name: 'ways for others', find: choosePeople },
   {
     name: 'entry',
     find({ page, context, forms }) {
@@ -89,7 +91,7 @@ export const placeRules: Rule[] = [
       ];
       const steps = [...new Set(closing)]
         .slice(0, 4)
-        .map((item) => step(item, skipWords.in(item.label) ? 'skip' : 'dismiss'));
+        .map((item) => step(item, way.skip.in(item.label) ? 'skip' : 'dismiss'));
       return steps.length === 0
         ? undefined
         : { kind: 'interstitial', why: 'a banner or overlay hides what is behind it', next: steps };
@@ -145,6 +147,27 @@ export const placeRules: Rule[] = [
     },
   },
 ];
+
+/** Ways in for several kinds of people, one beside the other: "Guest access", "Staff account". Only the person knows which is right. */
+function choosePeople({ page, context, forms, isLoginPage }: View): ReturnType<Rule['find']> {
+  if (context.submitted?.includes('password') === true || !isSparse(page)) return undefined;
+  if (forms.some(({ kind, group }) => kind !== 'search' && kind !== 'newsletter' && group.fields.length > 0))
+    return undefined;
+  const all = peerOptions(page);
+  const ways = all.filter(({ item }) => way.audience.in(item.label));
+  const labels = ways.map(({ item }) => item.label);
+  if (new Set(labels).size < 2 || 2 * ways.length < all.length) return undefined;
+  // The links of a shop to its pages for companies and for others are no ways in.
+  const leadIn = labels.some((label) => way.wayIn.in(label) || way.account.in(label));
+  if (!isLoginPage && !leadIn) return undefined;
+  const items = ways.map(({ item }) => item);
+  return {
+    kind: 'choice',
+    why: `${ways.length} ways in are for different people`,
+    choices: withIds(ways),
+    next: obstacleSteps(page, items),
+  };
+}
 
 /** A page of a login that wants to know first where, or as what: a select, radio buttons, or things of one make in a row. */
 function chooseBefore({ page, isLoginPage, forms, context }: View): ReturnType<Rule['find']> {

@@ -1,7 +1,10 @@
 import { urlOf } from '../../lib/urls.ts';
 import type { Form } from './forms.ts';
 import { ofPurpose } from './groups.ts';
-import { isClickable, titles, type Page } from './page.ts';
+import { isClickable, titles, type Item, type Page } from './page.ts';
+import { providerOf } from './providers.ts';
+import * as action from './words/actions.ts';
+import * as error from './words/errors.ts';
 import { words } from './words/match.ts';
 import { captchaText } from './words/extras.ts';
 import * as text from './words/texts.ts';
@@ -65,8 +68,16 @@ const waiting = words({
   uk: 'завантаження|зачекайте',
 });
 
+/** Things to click on a page that is still coming: a logo, help, a button to load it again. */
+const mostAround = 4;
+/** Characters of all texts of such a page, and of the one that says so. */
+const mostSaid = 300;
+const mostNotice = 80;
+
 /** Nothing to see yet, or only that something is coming. */
 export function blankSign(of: Page): string | undefined {
+  const notice = of.texts.find(({ text }) => text.length <= mostNotice && waiting.in(text));
+  if (notice !== undefined && isAlone(of)) return `the page is still coming: "${notice.text}"`;
   if (of.items.some((item) => item.control !== 'link' || item.label !== '')) return undefined;
   const all = of.texts
     .map((block) => block.text)
@@ -76,6 +87,27 @@ export function blankSign(of: Page): string | undefined {
   if (all.length <= 80 && waiting.in(all)) return `the page is still coming: "${all}"`;
   if (of.snapshot.loading && all.length <= 40) return 'the document is loading and shows almost nothing';
   return undefined;
+}
+
+/** What pages ask to wait for that is no page to come. */
+const telling = [
+  text.actElsewhere,
+  text.sent,
+  text.botCheck,
+  text.maintenance,
+  error.refused,
+  error.locked,
+  error.tooMany,
+  captchaText,
+];
+
+/** Nothing beside a notice asks for anything, refuses anything, or leads to a login. */
+function isAlone({ items, texts }: Page): boolean {
+  const said = texts.reduce((sum, block) => sum + block.text.length, 0);
+  if (said > mostSaid || items.length > mostAround) return false;
+  const leads = (item: Item) => action.logIn.in(item.label) || providerOf(item) !== undefined;
+  const says = texts.map((block) => block.text);
+  return items.every((item) => isClickable(item) && !leads(item)) && !telling.some((told) => told.in(...says));
 }
 
 export function maintenanceSign(of: Page): string | undefined {

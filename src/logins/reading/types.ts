@@ -143,6 +143,8 @@ export interface Reading {
   next: Step[];
   error?: PageError;
   externalMessage?: string;
+  /** What leads out of the account on a page of kind `signed_in`. */
+  wayOut?: string;
   /** The new secret of a TOTP enrolment as the page shows it. It is a secret: never log it, never put it in `evidence`. */
   totpSecret?: string;
   /** One sentence for each decision. Holds labels and texts of the page, no value of a field. */

@@ -235,6 +235,42 @@ export const account = words({
   ro: 'contul meu|profil|setari',
 });
 
+/** Whom a way in is for. Shops name their customers like that too, so one such word alone says nothing. */
+export const audience = words({
+  en: 'guest|guests|visitor|visitors|staff|employee|employees|student|students|teacher|teachers|member|members|customer|customers|client|clients|patient|patients|partner|partners|supplier|suppliers|administrator|admin|parent|parents|reader|citizen|citizens|company|business|public',
+  de: 'gast*|besucher*|mitarbeiter*|mitarbeitende|personal|studierende*|student*|lehrkraft*|lehrer*|mitglied*|kunde*|patient*|partner*|lieferant*|administrator|eltern|burger*|unternehmen*|firmen*|schuler*',
+  fr: 'invite|invites|visiteur|visiteurs|personnel|employe|employes|etudiant|etudiants|enseignant|enseignants|membre|membres|client|clients|patient|patients|partenaire|partenaires|fournisseur|administrateur|parent|parents|particulier|professionnel|entreprise',
+  es: 'invitado|invitados|visitante|visitantes|personal|empleado|empleados|estudiante|estudiantes|alumno|alumnos|profesor|profesores|socio|socios|cliente|clientes|paciente|pacientes|proveedor|proveedores|administrador|padres|empresa|empresas',
+  it: 'ospite|ospiti|visitatore|visitatori|personale|dipendente|dipendenti|studente|studenti|docente|docenti|socio|soci|cliente|clienti|paziente|pazienti|fornitore|fornitori|amministratore|genitori|azienda|aziende',
+  pt: 'convidado|convidados|visitante|visitantes|funcionario|funcionarios|colaborador|colaboradores|estudante|estudantes|aluno|alunos|professor|professores|socio|socios|cliente|clientes|paciente|pacientes|fornecedor|administrador|empresa|empresas',
+  nl: 'gast*|bezoeker*|personeel*|medewerker*|student*|docent*|leden*|klant*|patient*|leverancier*|beheerder|ouders|bedrijf*|bedrijven*',
+  pl: 'gosc|goscie|pracownik|pracownicy|student|studenci|nauczyciel|nauczyciele|czlonek|klient|klienci|pacjent|pacjenci|partner|dostawca|administrator|rodzic|rodzice|firma|firmy',
+  tr: 'misafir|ziyaretci|personel|calisan|ogrenci|ogretmen|uye|musteri|hasta|tedarikci|yonetici|veli|kurumsal|bireysel',
+  ru: 'гость|гости|посетитель|сотрудник|сотрудники|студент|студенты|преподаватель|учитель|клиент|клиенты|пациент|партнер|поставщик|администратор|родитель|родители|компания',
+  ja: 'ゲスト|訪問者|職員|社員|従業員|学生|教員|会員|顧客|患者|取引先|管理者|保護者|法人|個人',
+  zh: '访客|游客|員工|员工|教职工|学生|教师|会员|客户|患者|供应商|管理员|家长|企业|个人',
+  cs: 'host|hoste|zamestnanec|zamestnanci|student|studenti|ucitel|ucitele|clen|zakaznik|pacient|dodavatel|spravce|rodice|firma',
+  sv: 'gast*|besokare|personal*|anstalld*|student*|elev*|larare|medlem*|kund*|patient*|leverantor*|administrator|vardnadshavare|foretag*',
+});
+
+/** What such a way leads to. */
+export const wayIn = words({
+  en: 'access|account|accounts|area|portal|entrance|entry|login|log in|sign in|zone',
+  de: 'zugang|konto|bereich|portal|eingang|login|anmelden|anmeldung|gastzugang|gastkonto|mitarbeiterzugang|mitarbeiterportal|kundenzugang|partnerportal|mitgliederbereich',
+  fr: 'acces|compte|espace|portail|entree|connexion',
+  es: 'acceso|cuenta|area|portal|entrada|ingreso',
+  it: 'accesso|account|area|portale|ingresso|accedi',
+  pt: 'acesso|conta|area|portal|entrada',
+  nl: 'toegang|account|omgeving|portaal|ingang|inloggen|aanmelden',
+  pl: 'dostep|konto|strefa|portal|panel|wejscie|logowanie',
+  tr: 'erisim|hesap|hesabi|girisi|portal|portali|giris|paneli',
+  ru: 'доступ|аккаунт|кабинет|портал|вход|раздел',
+  ja: 'アクセス|アカウント|ポータル|入口|ログイン|専用',
+  zh: '访问|账户|账号|入口|通道|登录|门户',
+  cs: 'pristup|ucet|portal|vstup|prihlaseni',
+  sv: 'atkomst|konto|portal|ingang|inloggning|logga in',
+});
+
 /** "Use another account" of an account picker. */
 export const otherAccount = words({
   en: 'use another account|another account|different account|add account|use a different account|sign in with a different account|other account|log in with another account|not listed',
