@@ -54,7 +54,7 @@ import {
 import { urlOf } from '../src/lib/urls.ts';
 import { redactedAddress } from '../src/lib/redacted-address.ts';
 import { redactText } from '../src/logger.ts';
-import { keptAddress, pageAddress, shownAddress } from '../src/logins/flow/addresses.ts';
+import { isAtPage, isSameAddress, keptAddress, pageAddress, shownAddress } from '../src/logins/flow/addresses.ts';
 import { hostOf, isHttps, ssoProviderOf } from '../src/logins/flow/hosts.ts';
 import { isSecretName, isShownName } from '../src/logins/flow/values.ts';
 import { isLockedText } from '../src/logins/reading/errors.ts';
@@ -162,6 +162,8 @@ const functions: Record<string, (text: string) => unknown> = {
   'lib/text.ts withoutStart': (text) => withoutStart(text, '/'),
   'lib/redacted-address.ts redactedAddress': (text) => redactedAddress(address(text)),
   'logger.ts redactText': redactText,
+  'logins/flow/addresses.ts isAtPage': (text) => isAtPage(address(text), address(text)),
+  'logins/flow/addresses.ts isSameAddress': (text) => isSameAddress(address(text), address(text)),
   'logins/flow/addresses.ts keptAddress': (text) => keptAddress(address(text)),
   'logins/flow/addresses.ts pageAddress': (text) => pageAddress(address(text)),
   'logins/flow/addresses.ts shownAddress': (text) => shownAddress(address(text)),

@@ -7,7 +7,7 @@ import type { Decision } from './decision.ts';
 import { FlowEnd } from './ends.ts';
 import { fill } from './fill.ts';
 import { hideSecret, hideTyped } from './hidden-values.ts';
-import { lookNow } from './look.ts';
+import { lookNow, patiently } from './look.ts';
 import { pause } from './pause.ts';
 import { allowFor, mayTypeAt, pageOrigin, type Origin } from './permission.ts';
 import type { FlowStateName } from './states.ts';
@@ -20,14 +20,17 @@ export async function act(flow: Flow, signal: AbortSignal): Promise<FlowStateNam
   const look = page.look!;
   const { decision } = attempt;
   if (decision?.do !== 'wait') attempt.count(look);
-  if (decision && submits.has(decision.do)) await evidence.noteLogin(look, flow.browser, page.id);
+  if (decision && submits.has(decision.do))
+    await patiently(flow, signal, () =>
+      evidence.noteLogin(look, flow.browser, { id: page.id, waitedFor: page.waitedFor }),
+    );
   switch (decision?.do) {
     case 'fill':
       return (await fill(flow, decision.look ?? look, decision.plan, signal)) ? 'responding' : 'looking';
     case 'click':
       return click(flow, look, decision.step);
     case 'choose':
-      return choose(flow, look, decision.choice);
+      return choose(flow, look, decision.choice, signal);
     case 'basic':
       return basic(flow, look);
     case 'trust':
@@ -39,12 +42,15 @@ export async function act(flow: Flow, signal: AbortSignal): Promise<FlowStateNam
     case 'enrol':
       return enrol(flow, look, signal);
     case 'wait':
-      await pause(flow.deadlines.patience * page.waitForContent(), signal);
+      await pause(flow.deadlines.patience * Math.min(page.waitForContent(flow.now()), mostSteps), signal);
       return 'looking';
     default:
       throw new Error(`A flow cannot act on ${decision?.do}.`);
   }
 }
+
+/** Waits for a page get longer by a step each, up to so many. */
+const mostSteps = 5;
 
 const submits = new Set<Decision['do']>(['fill', 'choose', 'basic', 'passkey']);
 
@@ -59,7 +65,7 @@ async function click(flow: Flow, look: Look, step: Step): Promise<FlowStateName>
   return 'responding';
 }
 
-async function choose(flow: Flow, look: Look, choice: ReadChoice): Promise<FlowStateName> {
+async function choose(flow: Flow, look: Look, choice: ReadChoice, signal: AbortSignal): Promise<FlowStateName> {
   const { attempt, browser, page, person } = flow;
   attempt.addTried(look, choice);
   if (choice.type === 'sso_provider') person.useProvider(choice.provider ?? choice.label);
@@ -70,7 +76,7 @@ async function choose(flow: Flow, look: Look, choice: ReadChoice): Promise<FlowS
   attempt.chose(look);
   // A choice among radio buttons is sent by a button beside them.
   try {
-    const chosen = await lookNow(flow);
+    const chosen = await patiently(flow, signal, () => lookNow(flow));
     if (
       chosen.key === look.key &&
       look.reading.kind === 'choice' &&
@@ -84,12 +90,12 @@ async function choose(flow: Flow, look: Look, choice: ReadChoice): Promise<FlowS
   return 'responding';
 }
 
-/** The page is read again if an element was removed or is covered. No step is tried twice. */
+/** The page is read again if an element was removed or is covered, or if the page computes something for the click. No step is tried twice. */
 async function clickOn(flow: Flow, action: Action): Promise<void> {
   try {
     await flow.browser.act(flow.page.id, action);
   } catch (error) {
-    if (!(error instanceof FormsError) || error.fault === 'frozen' || error.fault === 'foreign') throw error;
+    if (!(error instanceof FormsError) || error.fault === 'foreign') throw error;
   }
 }
 

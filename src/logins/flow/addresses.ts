@@ -36,7 +36,7 @@ function rootAddresses({ domain, plainHttp, loginUrl }: FlowConnection): string[
   return [new URL('/', loginUrl !== undefined && hostOf(loginUrl) === host ? loginUrl : root).href];
 }
 
-/** An address to keep: without what handed the login over. A fragment stays when it is a route of the page. */
+/** An address to keep: without what handed the login over. A fragment stays where it is a route of the page. */
 export function keptAddress(url: string): string {
   const kept = urlOf(url);
   if (!kept) return url;
@@ -45,8 +45,44 @@ export function keptAddress(url: string): string {
   const asked = [...kept.searchParams];
   const dropped = new Set(asked.flatMap(([name, value]) => (passing.test(name) || value.length > 40 ? [name] : [])));
   if (dropped.size > 0) kept.search = new URLSearchParams(asked.filter(([name]) => !dropped.has(name))).toString();
-  if (!/^#!?\/[\w/.-]*$/.test(kept.hash)) kept.hash = '';
+  kept.hash = routeOf(kept.hash);
   return kept.href;
+}
+
+/** The part of a fragment that is a route of the page, and no secret: `#/orders`, `#!/orders`, `#orders`, `#tab=orders`. */
+function routeOf(hash: string): string {
+  const path = /^#!?\/[\w/.-]*(?=$|\?)/.exec(hash)?.[0];
+  if (path !== undefined) return path;
+  const [, mark = '', rest = ''] = /^(#!?)(.*)$/s.exec(hash) ?? [];
+  if (rest.length > mostRoute) return '';
+  const isRoute = rest.split('&').every((part) => {
+    const [name = '', value = '', ...more] = part.split('=');
+    return more.length === 0 && isWord(name) && (value === '' || (!passing.test(name) && isWord(value)));
+  });
+  return isRoute ? mark + rest : '';
+}
+
+const mostRoute = 100;
+
+/** A name that people gave. What has digits and is long was made by a program, and may let somebody in. */
+const isWord = (text: string) =>
+  /^[a-z][\w/.:-]*$/i.test(text) && text.length <= 40 && !(text.length > 16 && /\d/.test(text));
+
+/** Whether an address is the one that was kept, but for what handed a login over. */
+export const isSameAddress = (url: string, kept: string): boolean => keptAddress(url) === keptAddress(kept);
+
+/** Whether an address is at the page of one that was kept: its path, and the words of its query and its fragment. */
+export function isAtPage(url: string, kept: string): boolean {
+  if (pageAddress(url) !== pageAddress(kept)) return false;
+  const here = wordsOf(url);
+  return [...wordsOf(kept)].every((word) => here.has(word));
+}
+
+/** What says in the query and the fragment which page it is. Numbers and dates change from visit to visit. */
+function wordsOf(url: string): Set<string> {
+  const { searchParams, hash } = urlOf(keptAddress(url)) ?? {};
+  const asked = [...(searchParams ?? [])].filter(([, value]) => /^[a-z][a-z/._-]*$/i.test(value));
+  return new Set([...asked.map((pair) => JSON.stringify(pair)), ...(hash ? [hash] : [])]);
 }
 
 /** Identifies a page: origin, path, and the route in the fragment, without the query. */

@@ -1,4 +1,5 @@
-import type { SubmittedPart } from '../reading/types.ts';
+import type { ReadField, SubmittedPart } from '../reading/types.ts';
+import { pageAddress } from './addresses.ts';
 import { isRefusal, type Decision, type Fill } from './decision.ts';
 import { FlowEnd } from './ends.ts';
 import type { Look } from './types.ts';
@@ -7,6 +8,8 @@ const mostActs = 40;
 const mostVisits = 3;
 /** Elements that vanished or could not be used before the flow fails. */
 const mostMisses = 2;
+/** Times that a page did not answer an act before the flow fails. */
+const mostFreezes = 6;
 
 /** A step or a choice of a page. */
 type Tried = { label: string } & ({ why: string } | { type: string });
@@ -36,11 +39,14 @@ export class Attempt {
   replayAt: number | undefined = 0;
   #acts = 0;
   #misses = 0;
+  #freezes = 0;
   /** Acts of the flow on each page since the last answer of a person. */
   #visits = new Map<string, number>();
   #tried = new Set<string>();
   /** Names of the credential's values that were typed, each with the question that it answered. */
   #taken = new Map<string, string>();
+  /** Submitted values by the field of the page that they were typed into. */
+  #typed = new Map<string, string>();
 
   /** Counts an act, so that a site with a loop ends the flow. */
   count({ key, reading }: Look): void {
@@ -61,6 +67,11 @@ export class Attempt {
   miss(): boolean {
     this.replayAt = undefined;
     return ++this.#misses > mostMisses;
+  }
+
+  /** Counts an act that the page did not answer. False when there were too many. */
+  freeze(): boolean {
+    return ++this.#freezes <= mostFreezes;
   }
 
   replayed(at: number): void {
@@ -89,7 +100,19 @@ export class Attempt {
     this.#submit(['choice']);
   }
 
+  /** Whether this value was typed into this field, and submitted. */
+  hasTyped(look: Look, field: ReadField, value: string): boolean {
+    return this.#typed.get(placeOf(look, field)) === value;
+  }
+
+  /** The page has a field that it did not have before the last submit: the answer is a further question. */
+  asksMore({ reading }: Look): boolean {
+    const before = this.before && new Set(this.before.reading.fields.map(({ id }) => id));
+    return before !== undefined && before.size > 0 && reading.fields.some(({ id }) => !before.has(id));
+  }
+
   filled(look: Look, fills: readonly Fill[]): void {
+    for (const { field, value } of fills) if (value !== undefined) this.#typed.set(placeOf(look, field), value);
     // An error text of the last answer must not make the same text of the next answer look old.
     if (!look.reading.error?.fresh || !this.before) this.before = look;
     const sources = new Set(fills.map(({ from }) => from));
@@ -120,11 +143,22 @@ export class Attempt {
     else this.credentialRefused = true;
   }
 
+  /** The browser has forgotten the site: what was tried on its pages may have another effect now. */
+  startAfresh(): void {
+    this.forgetSubmit();
+    this.forgetVisits();
+    this.#tried.clear();
+    this.replayAt = 0;
+  }
+
   forgetSubmit(): void {
     this.before = undefined;
     this.submitted = [];
   }
 }
+
+const placeOf = ({ snapshot }: Look, { origin, id, selectors }: ReadField) =>
+  JSON.stringify([pageAddress(snapshot.url), origin, id, selectors[0]]);
 
 const triedKey = ({ key }: Look, one: Tried) =>
   JSON.stringify([key, 'why' in one ? ['step', one.why] : ['choice', one.type], one.label]);

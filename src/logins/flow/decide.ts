@@ -10,18 +10,36 @@ import type { RecipeStep } from './recipe.ts';
 import { isOffer } from './second-look.ts';
 import type { Look } from './types.ts';
 
-/** Looks at an empty page before it counts as empty. */
-const mostBlankWaits = 5;
+/** Looks at a page without anything of use before it counts as such, and the same at a guessed address. */
+const leastWaits = 2;
+const leastGuessedWaits = 1;
+/** An address that was guessed is waited for less long: the page at the known one did not become a form. */
+const guessedShare = 1 / 3;
 
 /** Decides by the reading and by what happened before. It changes nothing. */
 export function decide(flow: Flow, look: Look): Decision {
-  return (
+  const decision =
     wrongPlace(flow, look) ??
     deadEnd(flow, look) ??
     judgeAnswer(flow, look) ??
     inTheWay(flow, look) ??
-    byKind(flow, look)
-  );
+    byKind(flow, look);
+  return decision.do === 'confirm' && flow.evidence.asksPerson ? askWhether(flow) : decision;
+}
+
+/** Nothing proved the login, and a person can see whether it is one. */
+function askWhether(flow: Flow): Decision {
+  const choice: ReadChoice = {
+    id: 'account_is_logged_in',
+    ref: '',
+    type: 'other',
+    label: 'The account is logged in',
+    description: 'The service cannot tell. Look at the live view.',
+    selectors: [],
+  };
+  if (flow.person.choiceAmong([choice]))
+    return { do: 'confirm', byPerson: true, why: 'A person says that the account is logged in.' };
+  return { do: 'ask', fields: [], choices: [choice], why: 'Only a person can tell whether the account is logged in.' };
 }
 
 /** A flow types and clicks only on hosts that the connection allows. */
@@ -131,7 +149,7 @@ function byKind(flow: Flow, look: Look): Decision {
     case 'entry':
       return entry(flow, look);
     case 'blank':
-      if (flow.page.blankWaits < mostBlankWaits) return { do: 'wait', why: 'The page is empty so far.' };
+      if (mayCome(flow, look)) return { do: 'wait', why: 'The page is empty so far.' };
       return isPast(flow) ? afterSubmit('The page stays empty.') : { do: 'enter', why: 'The page stays empty.' };
     default:
       return unknown(flow, look);
@@ -245,11 +263,18 @@ function unknown(flow: Flow, look: Look): Decision {
   if (isPast(flow)) return afterSubmit('No login form is left.');
   const entered = onwards(flow, look);
   if (entered) return entered;
-  // Scripts may still build the form. A guessed address that the site does not have gets none.
+  // A guessed address that the site does not have gets no form.
   const missing = flow.page.guessed && (look.snapshot.httpStatus ?? 200) >= 400;
-  if (!missing && flow.page.blankWaits < (flow.page.guessed ? 1 : 2))
-    return { do: 'wait', why: 'The page has no login form so far.' };
+  if (!missing && mayCome(flow, look)) return { do: 'wait', why: 'The page has no login form so far.' };
   return { do: 'enter', why: 'The page has no login form.' };
+}
+
+/** Scripts may still build the form: the page is empty, loads, asks its server, or changes. */
+function mayCome({ deadlines, now, page }: Flow, { reading, snapshot }: Look): boolean {
+  if (page.blankWaits < (page.guessed ? leastGuessedWaits : leastWaits)) return true;
+  const comes = reading.kind === 'blank' || snapshot.loading || snapshot.requesting === true || page.changing;
+  const most = deadlines.coming * (page.guessed ? guessedShare : 1);
+  return comes && now() - (page.waitingSince ?? now()) < most;
 }
 
 /** Something that logs in was submitted. */

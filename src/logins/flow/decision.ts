@@ -34,7 +34,7 @@ export type Decision = { why: string } &
     | { do: 'wait' }
     | { do: 'enter' }
     | { do: 'start_over'; refused?: true; websiteError?: string | undefined }
-    | { do: 'confirm' }
+    | { do: 'confirm'; byPerson?: true }
     | { do: 'end'; end: FlowEnd }
   );
 

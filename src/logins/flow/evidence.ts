@@ -1,5 +1,6 @@
 import type { FlowBrowser, StateFingerprint } from './browser.ts';
-import { marksOf, namesAccount } from './signs.ts';
+import { saysOf } from './second-look.ts';
+import { labelsOf, marksOf, namesAccount } from './signs.ts';
 import type { Look } from './types.ts';
 
 /** Links and buttons that a page must have beyond those of the login page to count as the application. */
@@ -15,23 +16,57 @@ export class Evidence {
   checked = false;
   foundLoggedIn = false;
   failedConfirmations = 0;
+  /** A person is asked whether the account is logged in, and has said so. */
+  asksPerson = false;
+  byPerson = false;
+  /** The browser has forgotten the site in this flow, and the login began anew. */
+  startedAfresh = false;
+  /** How long the login page took to show its form, in milliseconds. */
+  formTook = 0;
   /** Submitted forms at the time of the last failed confirmation. */
   fillsAtFailure = -1;
   /** Cookies and storage before the first submit. */
   #baseline?: StateFingerprint | undefined;
   /** Controls of pages before the first submit: visitors without a login see them. */
   readonly #strange = new Set<string>();
+  /** Ways out that pages showed before anything was submitted. */
+  readonly #waysOut = new Set<string>();
   /** Names of accounts that were typed: the page after the login may show them. */
   readonly #identifiers = new Set<string>();
 
   /** Before a submit: the first one is compared with the page, the cookies and the storage of this moment. */
-  async noteLogin(look: Look, browser: FlowBrowser, pageId: string): Promise<void> {
+  async noteLogin(
+    look: Look,
+    browser: FlowBrowser,
+    { id, waitedFor }: { id: string; waitedFor: number },
+  ): Promise<void> {
+    if (!this.loginPage) this.formTook = waitedFor;
     this.loginPage ??= look;
-    this.#baseline ??= await browser.state(pageId);
+    this.#baseline ??= await browser.state(id);
   }
 
-  addStrange(labels: readonly string[]): void {
-    for (const label of labels) this.#strange.add(label);
+  /** A page before the first submit. */
+  addBefore({ snapshot, reading }: Look): void {
+    if (reading.kind !== 'signed_in') for (const label of labelsOf(snapshot)) this.#strange.add(label);
+    else if (reading.wayOut !== undefined) this.#waysOut.add(reading.wayOut);
+  }
+
+  /** The page shows an account, and not only by a way out that it had before the login. */
+  isIn({ reading }: Pick<Look, 'reading'>): boolean {
+    return saysOf(reading) === 'in' && !this.wasThere({ reading });
+  }
+
+  /** The way out of the page was there before the login too. */
+  wasThere({ reading }: Pick<Look, 'reading'>): boolean {
+    return reading.wayOut !== undefined && this.#waysOut.has(reading.wayOut);
+  }
+
+  startAfresh(): void {
+    this.startedAfresh = true;
+    this.loginPage = undefined;
+    this.#baseline = undefined;
+    this.failedConfirmations = 0;
+    this.fillsAtFailure = -1;
   }
 
   addIdentifier(name: string): void {
@@ -81,6 +116,17 @@ export class Evidence {
 
   harm(): void {
     this.entryHarms = true;
+  }
+
+  /** False when a person was asked before. */
+  askPerson(): boolean {
+    const isFirst = !this.asksPerson;
+    this.asksPerson = true;
+    return isFirst;
+  }
+
+  believePerson(): void {
+    this.byPerson = true;
   }
 
   fail(fills: number): void {

@@ -1,11 +1,11 @@
 import type { ReadField } from '../reading/types.ts';
-import { FormsError, isPassing, type Action } from './browser.ts';
+import { FormsError, isFrozen, isPassing, type Action } from './browser.ts';
 import { codeChannel, isCode, takesGenerated } from './codes.ts';
 import type { Flow } from './context.ts';
 import type { Fill, FillPlan } from './decision.ts';
 import { FlowEnd } from './ends.ts';
 import { hideTyped } from './hidden-values.ts';
-import { lookNow } from './look.ts';
+import { lookNow, patiently } from './look.ts';
 import { allowFor } from './permission.ts';
 import { memoryKey } from './plan.ts';
 import type { Look } from './types.ts';
@@ -31,7 +31,7 @@ export async function fill(flow: Flow, look: Look, plan: FillPlan, signal: Abort
     hideTyped(flow, one.field, value);
   }
   // Some pages submit by themselves with the last character.
-  const typed = (await typeAll(flow, look, fills)) ? await afterTyping(flow, look, fills) : undefined;
+  const typed = (await typeAll(flow, look, fills, signal)) ? await afterTyping(flow, look, fills, signal) : undefined;
   for (const one of fills) remember(flow, look, one);
   draft.addFill(look, fills);
   person.dropAnswers();
@@ -63,26 +63,31 @@ function countPasswords({ factors }: Flow, fills: readonly Filled[], by: 1 | -1)
 }
 
 /** Types everything. False when the page went on before the end: it does so with the last character of a code, mostly. */
-async function typeAll(flow: Flow, look: Look, fills: readonly Filled[]): Promise<boolean> {
+async function typeAll(flow: Flow, look: Look, fills: readonly Filled[], signal: AbortSignal): Promise<boolean> {
   for (const [index, filled] of fills.entries()) {
-    const { field } = filled;
     try {
-      await typeInto(flow, filled);
+      await typeInto(flow, look, filled);
     } catch (error) {
       if (!isPassing(error) && !isUnusable(error)) throw error;
-      // The next look reads the page's reaction to a code. The field may be removed, disabled or empty by now.
-      if (index === fills.length - 1 && (isCode(field) || (await wentOn(flow, look, field)))) return false;
+      if (index === fills.length - 1 && (await wentOn(flow, look, fills, signal))) return false;
       throw error;
     }
   }
   return true;
 }
 
-/** The element vanished because its page did, or because the question is answered. */
-async function wentOn(flow: Flow, look: Look, field: ReadField): Promise<boolean> {
+/**
+ * The last element vanished because its page did, or because the question is answered. A code that stands alone is taken: its field may be
+ * removed, disabled or empty by now. Beside fields that are still there, it is a field that the page has taken back.
+ */
+async function wentOn(flow: Flow, look: Look, fills: readonly Filled[], signal: AbortSignal): Promise<boolean> {
+  const { field } = fills.at(-1)!;
+  const others = fills.filter((one) => one.field !== field && !isCode(one.field));
+  if (isCode(field) && others.length === 0) return true;
   try {
-    const { reading, snapshot } = await lookNow(flow);
+    const { reading, snapshot } = await patiently(flow, signal, () => lookNow(flow));
     const same = reading.kind === look.reading.kind && snapshot.url === look.snapshot.url;
+    if (isCode(field)) return !same || !others.every((one) => reading.fields.some(({ id }) => id === one.field.id));
     return !same || !reading.fields.some(({ type }) => type === field.type);
   } catch (error) {
     if (isPassing(error)) return true;
@@ -90,7 +95,7 @@ async function wentOn(flow: Flow, look: Look, field: ReadField): Promise<boolean
   }
 }
 
-async function typeInto(flow: Flow, { field, value, ...origin }: Filled): Promise<void> {
+async function typeInto(flow: Flow, look: Look, { field, value, ...origin }: Filled): Promise<void> {
   const act = (action: Action) => flow.browser.act(flow.page.id, action);
   const allow = allowFor(flow, origin);
   if (field.options) {
@@ -100,7 +105,10 @@ async function typeInto(flow: Flow, { field, value, ...origin }: Filled): Promis
   }
   const boxes = field.refs ?? [];
   if (boxes.length <= 1) {
-    await act({ kind: 'type', ref: field.ref, text: value, clear: true, allow });
+    // A page forgets what came up after a field when that field is edited.
+    const { attempt } = flow;
+    const unlessHeld = field.filled && attempt.asksMore(look) && attempt.hasTyped(look, field, value);
+    await act({ kind: 'type', ref: field.ref, text: value, clear: true, allow, unlessHeld });
     return;
   }
   const characters = Array.from(value.replace(/[\s-]/g, ''));
@@ -118,9 +126,15 @@ async function typeInto(flow: Flow, { field, value, ...origin }: Filled): Promis
 }
 
 /** The page after typing. Undefined when it went on by itself. Scripts that start late empty fields: those are typed again, once. */
-async function afterTyping(flow: Flow, look: Look, fills: readonly Filled[]): Promise<Look | undefined> {
+async function afterTyping(
+  flow: Flow,
+  look: Look,
+  fills: readonly Filled[],
+  signal: AbortSignal,
+): Promise<Look | undefined> {
+  const lookAtTyped = () => patiently(flow, signal, () => lookNow(flow));
   try {
-    const typed = await lookNow(flow);
+    const typed = await lookAtTyped();
     const emptied = fills.filter(
       ({ field }) =>
         !field.options && !isCode(field) && typed.reading.fields.some(({ id, filled }) => id === field.id && !filled),
@@ -128,9 +142,9 @@ async function afterTyping(flow: Flow, look: Look, fills: readonly Filled[]): Pr
     if (emptied.length === 0 || typed.key !== look.key) return typed;
     for (const one of emptied) {
       const now = typed.reading.fields.find(({ id }) => id === one.field.id);
-      if (now) await typeInto(flow, { ...one, field: now });
+      if (now) await typeInto(flow, look, { ...one, field: now });
     }
-    return await lookNow(flow);
+    return await lookAtTyped();
   } catch (error) {
     if (isPassing(error)) return undefined;
     throw error;
@@ -171,7 +185,8 @@ async function submit(flow: Flow, { reading }: Look, planned: Look, last: ReadFi
       await flow.browser.act(flow.page.id, way);
       return;
     } catch (error) {
-      if (error instanceof FormsError && error.fault === 'stale') return;
+      // A page that does not answer has begun to compute something with the values. If it has not, the same form is there again.
+      if ((error instanceof FormsError && error.fault === 'stale') || isFrozen(error)) return;
       if (index === ways.length - 1 || !(error instanceof FormsError) || error.fault !== 'unreachable') throw error;
     }
   }

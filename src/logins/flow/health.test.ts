@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { good, login, origin, run, shop } from '../../../test/support/logins/scripted-flow.ts';
-import { scriptedSite, step, type Script, type ScriptedPage } from '../../../test/support/logins/scripted-site.ts';
+import {
+  choice,
+  scriptedSite,
+  step,
+  type Script,
+  type ScriptedPage,
+} from '../../../test/support/logins/scripted-site.ts';
 import { checkWith } from './health.ts';
 import type { Recipe } from './types.ts';
 
@@ -23,13 +29,19 @@ async function recipeOf(home: ScriptedPage, entry: 'home' | 'login'): Promise<Re
 }
 
 /** Checks a site with a sequence of pages: each address shows its next page every time that it is loaded. */
-async function check(recipe: Recipe | undefined, pages: Record<string, ScriptedPage[]>) {
+async function check(
+  recipe: Recipe | undefined,
+  pages: Record<string, ScriptedPage[]>,
+  strangers: Record<string, ScriptedPage> = {},
+) {
   const script: Script = { pages: {}, route: () => undefined };
   const loads = new Map<string, number>();
   for (const [path, list] of Object.entries(pages))
     for (const [at, page] of list.entries()) script.pages[`${path} ${at}`] = page;
-  script.route = (url) => {
+  for (const [path, page] of Object.entries(strangers)) script.pages[`stranger ${path}`] = page;
+  script.route = (url, { stranger }) => {
     const path = new URL(url).pathname;
+    if (stranger && strangers[path]) return `stranger ${path}`;
     const list = pages[path];
     if (!list) return undefined;
     const at = Math.min(loads.get(path) ?? 0, list.length - 1);
@@ -115,6 +127,28 @@ test('an application that offers a login is compared by its other content', asyn
   const recipe = await recipeOf(offering, 'home');
   expect(await check(recipe, { '/home': [offering], '/login': [offering] })).toBe('authenticated');
   expect(await check(recipe, { '/home': [{ ...offering, shows: [] }], '/login': [form] })).toBe('needs_auth');
+});
+
+test('a page that has again what the login began with has lost its login, also if nothing else is recognised', async () => {
+  const door: ScriptedPage = {
+    url: `${origin}/home`,
+    reading: { kind: 'choice', choices: [choice('sign_in_method', 'staff'), choice('sign_in_method', 'guest')] },
+    click: { staff: () => 'login' },
+  };
+  const script = shop({ door, login: { ...form, url: `${origin}/staff`, click: shop().pages['login']!.click! } });
+  script.route = (_url, site) => (site.submits.length > 0 ? 'home' : 'door');
+  const { outcome } = await run({ script, values: good, submits: [{ choiceId: 'staff' }] });
+  expect(outcome).toMatchObject({ status: 'SUCCESS' });
+  const unread: ScriptedPage = { ...door, reading: { kind: 'unknown', choices: door.reading.choices! } };
+  expect(await check(outcome.recipe, { '/home': [signedIn], '/': [signedIn] })).toBe('authenticated');
+  expect(await check(outcome.recipe, { '/home': [unread], '/': [unread] })).toBe('needs_auth');
+});
+
+test('a page by which nothing was recognised counts while strangers are shown another one', async () => {
+  const plain: ScriptedPage = { url: `${origin}/home`, reading: { kind: 'unknown' }, texts: ['News'] };
+  const recipe = await recipeOf(plain, 'home');
+  expect(await check(recipe, { '/home': [plain], '/login': [plain] })).toBe('unknown');
+  expect(await check(recipe, { '/home': [plain], '/login': [plain] }, { '/home': form })).toBe('authenticated');
 });
 
 test('without a recipe only a page that shows an account counts', async () => {

@@ -26,8 +26,8 @@ export function judgeAnswer(flow: Flow, look: Look): Decision | undefined {
     case 'code':
       return reading.kind === 'signed_in' ? undefined : refused(flow, look, error);
     case 'other':
-      // A message on the page after the login is about something else.
-      return again ? refused(flow, look, error) : undefined;
+      // A message on the page after the login is about something else, and one beside a new field is about that.
+      return again && !flow.attempt.asksMore(look) ? refused(flow, look, error) : undefined;
     default:
       return wentBack(flow, look) ?? (again ? silence(flow, look) : undefined);
   }

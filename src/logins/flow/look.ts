@@ -1,6 +1,6 @@
 import { prepare } from '../reading/prepare.ts';
 import { pageAddress } from './addresses.ts';
-import { isPassing } from './browser.ts';
+import { isFrozen, isPassing } from './browser.ts';
 import type { Flow } from './context.ts';
 import { pause } from './pause.ts';
 import { mostShown } from './report.ts';
@@ -10,6 +10,18 @@ import { prepareOptions } from './values.ts';
 /** A document may be replaced while it is looked at; the next look then sees the new one. */
 const tries = 6;
 
+/** Asks a page again for as long as it computes and does not answer. */
+export async function patiently<T>(flow: Flow, signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
+  for (const until = flow.now() + flow.deadlines.coming; ;) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!isFrozen(error) || flow.now() >= until || signal.aborted) throw error;
+      await pause(flow.deadlines.patience, signal);
+    }
+  }
+}
+
 /** Waits until the page is at rest, follows popups, and reads the page. */
 export async function lookAt(flow: Flow, signal: AbortSignal, settleMs: number): Promise<Look> {
   const { page, browser } = flow;
@@ -18,7 +30,7 @@ export async function lookAt(flow: Flow, signal: AbortSignal, settleMs: number):
       await page.follow(browser);
       await browser.settled(page.id, { deadlineMs: settleMs, signal });
       await page.follow(browser);
-      const look = await lookNow(flow);
+      const look = await patiently(flow, signal, () => lookNow(flow));
       // A look that came too late must not take the place of a newer one.
       signal.throwIfAborted();
       page.show(look);

@@ -1,5 +1,6 @@
 import type { OpenCredential } from '../../credentials/service.ts';
 import { FormsError, type FlowBrowser } from './browser.ts';
+import { sizeOf } from './signs.ts';
 import type { Look } from './types.ts';
 
 /** The page that the flow works in, its last reading, and the addresses that may have the login form. */
@@ -10,6 +11,12 @@ export class FlowPage {
   credential?: OpenCredential | undefined;
   /** Waits for a page that shows nothing of use so far. */
   blankWaits = 0;
+  /** When the flow came to this address. */
+  arrivedAt = 0;
+  /** When the flow began to wait for something of use at this address; undefined while it does not. */
+  waitingSince?: number | undefined;
+  /** The page had other content than at the look before. */
+  changing = false;
   /** Usual addresses of login pages were tried. */
   guessed = false;
   /** The first address that answered, and those that did not. */
@@ -43,8 +50,10 @@ export class FlowPage {
   }
 
   async goTo(browser: FlowBrowser, url: string): Promise<string | undefined> {
+    this.arrivedAt = Date.now();
     const { error } = await browser.navigate(this.id, url);
     this.blankWaits = 0;
+    this.waitingSince = undefined;
     return error;
   }
 
@@ -90,6 +99,8 @@ export class FlowPage {
   }
 
   show(look: Look): void {
+    const { look: before } = this;
+    this.changing = before?.snapshot.url === look.snapshot.url && sizeOf(before.snapshot) !== sizeOf(look.snapshot);
     this.look = look;
   }
 
@@ -97,7 +108,30 @@ export class FlowPage {
     this.credential = credential;
   }
 
-  waitForContent(): number {
+  /** The page does not show what it will show. */
+  waitFrom(now: number): number {
+    return (this.waitingSince ??= now);
+  }
+
+  /** How long a page that was waited for has been open, in milliseconds. */
+  get waitedFor(): number {
+    return this.waitingSince === undefined ? 0 : Date.now() - this.arrivedAt;
+  }
+
+  /** A new page instead of this one: nothing is left of what the scripts of this one remember. */
+  async replace(browser: FlowBrowser, url: string): Promise<void> {
+    const old = this.id;
+    this.arrivedAt = Date.now();
+    this.id = await browser.open(url);
+    this.blankWaits = 0;
+    this.waitingSince = undefined;
+    await browser.close(old);
+    await this.rememberPages(browser);
+    this.followOwnWindows();
+  }
+
+  waitForContent(now: number): number {
+    this.waitFrom(now);
     return ++this.blankWaits;
   }
 

@@ -61,6 +61,12 @@ export interface RecipeSuccess {
   signedInSigns: boolean;
   /** What the page was read as by itself, without knowing what had been submitted. */
   kind?: ReadingKind | undefined;
+  /** The way out was in a menu that was closed. */
+  inMenu?: boolean | undefined;
+  /** The page had its way out before the login too, and took so many milliseconds to replace it by the form. */
+  formTook?: number | undefined;
+  /** The page had what the first step of the login clicks or types into. */
+  startShown?: boolean | undefined;
   /** The state of the login address at that time: a form that had disappeared and is back means that the login has expired. */
   entrySays?: 'in' | 'out' | 'nothing' | undefined;
   /** The page had a text such as "not logged in" even then: about something else. */

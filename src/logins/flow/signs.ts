@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Snapshot } from '../reading/snapshot.ts';
 import { sessionOver } from '../reading/words/texts.ts';
-import { pageAddress } from './addresses.ts';
-import type { RecipeSuccess } from './recipe.ts';
+import { isAtPage, pageAddress } from './addresses.ts';
+import type { RecipeStep, RecipeSuccess } from './recipe.ts';
 import type { Look } from './types.ts';
 
 const mostMarks = 20;
@@ -42,13 +42,31 @@ export function compare({ snapshot }: Look, { url, marks = [], size = 0 }: Recip
   const found = marks.filter((mark) => shown.has(mark)).length;
   const enough = marks.length >= leastMarks;
   return {
-    stayed: pageAddress(snapshot.url) === pageAddress(url),
+    stayed: isAtPage(snapshot.url, url),
     /** Undefined when success left too few marks. */
     marked: enough ? found >= leastShare * marks.length : undefined,
     /** The page shows other things instead: what a site has for strangers. */
     replaced: enough && found <= mostLeft * marks.length && labels.length >= leastMarks,
     whole: sizeOf(snapshot) >= leastSize * size,
   };
+}
+
+/** The page has what the first step of a login clicked or typed into, by the same ways to find it. */
+export function showsFirstStep({ snapshot }: Look, [first]: readonly RecipeStep[]): boolean {
+  if (!first || pageAddress(snapshot.url) !== first.page) return false;
+  const visible = snapshot.frames.flatMap(({ elements }) => elements.filter((one) => one.visible && !one.disabled));
+  const has = (selectors: readonly string[], label?: string) =>
+    visible.some(
+      (one) =>
+        one.selectors.some((selector) => selectors.includes(selector)) &&
+        (label === undefined || (label !== '' && one.accessibleName === label)),
+    );
+  const { fills, click } = first;
+  // A menu may be that of the account.
+  if (fills.length === 0 && (!click || click.stoodFor === 'menu')) return false;
+  return (
+    fills.every(({ selectors }) => has(selectors)) && (!click || fills.length > 0 || has(click.selectors, click.label))
+  );
 }
 
 /** The page itself says that the login is over. */

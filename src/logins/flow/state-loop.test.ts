@@ -154,7 +154,7 @@ describe('a login', () => {
 
   test('ends at once where the profile is logged in already', async () => {
     const script = shop();
-    script.route = () => 'home';
+    script.route = (_url, { stranger }) => (stranger ? 'login' : 'home');
     const { outcome, site } = await run({ script, values: good });
     expect(outcome).toMatchObject({ status: 'SUCCESS', postLoginUrl: `${origin}/home` });
     expect(outcome.recipe).toBeUndefined();

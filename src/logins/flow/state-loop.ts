@@ -1,7 +1,8 @@
 import type { OpenCredential } from '../../credentials/service.ts';
 import { act } from './act.ts';
+import { startAfresh } from './afresh.ts';
 import { entryAddresses, guessedAddresses, shownAddress } from './addresses.ts';
-import { FormsError, type FlowBrowser } from './browser.ts';
+import { FormsError, isFrozen, type FlowBrowser } from './browser.ts';
 import { isCode } from './codes.ts';
 import { confirm } from './confirm.ts';
 import { newFlow, type Flow } from './context.ts';
@@ -18,7 +19,6 @@ import { pause } from './pause.ts';
 import { credentialAt, refusal } from './permission.ts';
 import { replayed } from './replay.ts';
 import { report } from './report.ts';
-import { labelsOf } from './signs.ts';
 import { flowStates, type FlowStateName, type Stay } from './states.ts';
 import type { FlowInput, FlowOutcome, Look, Reader } from './types.ts';
 import { awaitChange } from './wait.ts';
@@ -67,9 +67,19 @@ export async function runWith(read: Reader, input: FlowInput): Promise<FlowOutco
 
 /**
  * An element was removed, or cannot be used: the page is read again, without the recipe, for as long as it can be read. A page
- * that navigates by itself and a recipe that is out of date look like that too.
+ * that navigates by itself and a recipe that is out of date look like that too. A page that computes is read when it answers again; one
+ * that does not is given up in `looking`, which waits for it.
  */
 async function lookAgain(flow: Flow, state: FlowStateName, error: unknown): Promise<FlowStateName> {
+  if (
+    isFrozen(error) &&
+    !flow.input.signal.aborted &&
+    !['opening', 'looking'].includes(state) &&
+    flow.attempt.freeze()
+  ) {
+    await explain(flow, state, 'The page did not answer, so it is waited for and read again.');
+    return 'looking';
+  }
   const again = error instanceof FormsError && ['stale', 'unreachable', 'unfit'].includes(error.fault);
   if (!again || flow.input.signal.aborted || state === 'opening' || flow.attempt.miss()) throw error;
   await explain(flow, state, `An element could not be used, so the page is read again: ${error.message}`);
@@ -177,16 +187,17 @@ async function enter(flow: Flow, signal: AbortSignal): Promise<FlowStateName> {
   page.followOwnWindows();
   if (page.addresses.length === 0 && !page.guessed) {
     const { connection, recipe, browser } = flow.input;
-    const { patience } = flow.deadlines;
+    const { patience, coming } = flow.deadlines;
     if (connection.postLoginUrl !== undefined && !evidence.checked) {
       evidence.check();
-      if ((await checkWith(flow.read, { browser, connection, recipe, signal, patience })) === 'authenticated') {
+      if ((await checkWith(flow.read, { browser, connection, recipe, signal, patience, coming })) === 'authenticated') {
         await page.goTo(flow.browser, connection.postLoginUrl);
         evidence.check(true);
         await lookAt(flow, signal, 10_000);
         return 'confirming';
       }
     }
+    if (await startAfresh(flow)) return 'looking';
     page.tryAddresses(guessedAddresses(connection, page.answered), true);
   }
   return nextAddress(flow);
@@ -196,7 +207,7 @@ async function look(flow: Flow, signal: AbortSignal): Promise<FlowStateName> {
   const { attempt, evidence, page, person } = flow;
   person.tryAnswers();
   const seen = await lookAt(flow, signal, 10_000);
-  if (attempt.fills === 0 && seen.reading.kind !== 'signed_in') evidence.addStrange(labelsOf(seen.snapshot));
+  if (attempt.fills === 0) evidence.addBefore(seen);
   person.dropStaleAnswers(seen.reading);
   page.allow(await credentialFor(flow, seen));
   const decision = await replayed(flow, seen, decide(flow, seen));
@@ -216,10 +227,11 @@ async function credentialFor(flow: Flow, seen: Look): Promise<OpenCredential | u
 
 /** What the judgement of the last answer means for what follows. */
 function takeNote(flow: Flow, seen: Look, decision: Decision): void {
-  const { attempt, draft, factors, person } = flow;
+  const { attempt, draft, evidence, factors, person } = flow;
   // A step that is tried again is no part of a login that succeeds.
   if (attempt.unjudged && decision.do === 'fill' && asksAgain(flow, seen)) draft.removeLast();
   factors.judge(seen.reading, attempt.unjudged);
+  if (decision.do === 'confirm' && decision.byPerson) evidence.believePerson();
   attempt.decide(seen, decision);
   if (!person.choiceAmong(seen.reading.choices)) person.dropChoice();
   if (!isRefusal(decision)) return;

@@ -37,7 +37,7 @@ export const flowStates: Record<FlowStateName, StateOfFlow> = {
   looking: {
     means: 'The page is read, and what to do with it is decided.',
     step: undefined,
-    deadline: ({ deadlines: { page } }) => 2 * page,
+    deadline: ({ deadlines: { page, coming } }) => page + Math.max(page, coming),
     stays: () =>
       new FlowEnd(
         'browser_error',
@@ -47,7 +47,7 @@ export const flowStates: Record<FlowStateName, StateOfFlow> = {
   entering: {
     means: 'The page has no login form; the next address that may have one is tried.',
     step: 'DISCOVERING',
-    deadline: ({ deadlines: { page } }) => 2 * page,
+    deadline: ({ deadlines: { page, coming } }) => 2 * page + 2 * coming,
     stays: 'looking',
   },
   acting: {
@@ -91,7 +91,8 @@ export const flowStates: Record<FlowStateName, StateOfFlow> = {
   confirming: {
     means: 'The login looks done; a second page shows whether it is.',
     step: 'SUBMITTING',
-    deadline: ({ deadlines: { page } }) => 3 * page,
+    // Each of several pages may be waited for.
+    deadline: ({ deadlines: { page, coming } }) => 3 * page + 2 * coming,
     stays: () => new FlowEnd('flow_failed', 'Whether the login succeeded could not be found out in time.'),
   },
 };

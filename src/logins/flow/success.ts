@@ -3,7 +3,7 @@ import type { StateFingerprint } from './browser.ts';
 import type { Flow } from './context.ts';
 import type { RecipeSuccess } from './recipe.ts';
 import { saysOf } from './second-look.ts';
-import { labelsOf, saysOver, sizeOf } from './signs.ts';
+import { labelsOf, saysOver, showsFirstStep, sizeOf } from './signs.ts';
 import type { FlowOutcome, Look } from './types.ts';
 
 const mostCookies = 40;
@@ -13,7 +13,7 @@ export function success(
   flow: Flow,
   second: Look,
   after: StateFingerprint,
-  entrySays: RecipeSuccess['entrySays'],
+  { entrySays, isPast }: { entrySays: RecipeSuccess['entrySays']; isPast: boolean },
 ): FlowOutcome {
   const { draft, evidence, scrub } = flow;
   const { snapshot, reading } = second;
@@ -30,6 +30,9 @@ export function success(
       storage,
       signedInSigns: saysOf(reading) === 'in',
       kind: reading.kind,
+      ...(second.inMenu && { inMenu: true }),
+      ...(evidence.wasThere(second) && { formTook: evidence.formTook }),
+      ...(showsFirstStep(second, draft.steps) && { startShown: true }),
       ...(saysOver(second) && { over: true }),
       ...(entrySays && { entrySays }),
       marks: evidence.marks(scrub.without(labelsOf(snapshot))),
@@ -41,7 +44,8 @@ export function success(
   return {
     status: 'SUCCESS',
     postLoginUrl: url,
-    ...(draft.steps.length > 0 && { recipe, requirements }),
+    // A profile that was logged in teaches nothing that a login before it has not: the steps to its account are none of a login.
+    ...(draft.steps.length > 0 && (isPast || !flow.input.recipe) && { recipe, requirements }),
     ...flow.person.learned,
   };
 }

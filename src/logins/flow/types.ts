@@ -17,6 +17,8 @@ export interface Look {
   reading: Reading;
   /** Equal for the same page with the same questions, also with another error. */
   key: string;
+  /** The reading is of the page with a menu open that was closed. */
+  inMenu?: true | undefined;
 }
 
 export type WasTyped = (name: string, value: string) => boolean;
@@ -54,6 +56,8 @@ export interface FlowDeadlines {
   patience: number;
   /** How often a page is looked at while the flow waits for a person. */
   every: number;
+  /** A page that still loads, computes or changes, and shows nothing to go on with. */
+  coming: number;
 }
 
 export const standardDeadlines: FlowDeadlines = {
@@ -63,6 +67,7 @@ export const standardDeadlines: FlowDeadlines = {
   page: 30_000,
   patience: 400,
   every: 2000,
+  coming: 30_000,
 };
 
 /** One flow in one browser. It knows nothing of HTTP and SQL: all of that is behind these functions. */

@@ -46,7 +46,7 @@ export const answering = (asked: FlowState | undefined, submitted: Submitted): S
   ...submitted,
 });
 
-export const fast = { page: 20_000, input: 700, external: 700, patience: 10, every: 20 };
+export const fast = { page: 20_000, input: 700, external: 700, patience: 10, every: 20, coming: 150 };
 
 export const isIn = (site: SiteState) => site.submits.some((one) => one['password'] === good.password) || site.loggedIn;
 
