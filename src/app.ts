@@ -115,7 +115,7 @@ export async function buildApp(options: AppOptions) {
       schedule,
       invitees,
       nodeLost: nodeLostInLogins,
-    } = await openLogins(ground, { egress, lookup, rooms, publicUrl });
+    } = await openLogins(ground, { egress, lookup, rooms, publicUrl, waitSeconds: config.loginWaitSeconds });
     const work = await openDeployments(ground, {
       nodes,
       org,

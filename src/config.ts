@@ -111,6 +111,12 @@ export const settings = {
     'the number of browsers that are started in advance, such as headless:2,headful:1; derived from memory when empty, `off` for none',
     optional(spares),
   ),
+  loginWaitSeconds: setting(
+    'CORRAL_LOGIN_WAIT_SECONDS',
+    '30',
+    'how long a login or a check waits for a page that still loads, computes or changes and shows no login form and no account',
+    integer(1, 300),
+  ),
   launchSeconds: setting('CORRAL_LAUNCH_SECONDS', '30', 'the maximum start time of a browser', integer(1, 600)),
   bodySeconds: setting(
     'CORRAL_BODY_SECONDS',

@@ -2,7 +2,7 @@ import type { Settler } from '../cluster/settlement.ts';
 import type { CredentialLookup } from '../credentials/lookup.ts';
 import { abandon, reasons } from '../logins/abandoned.ts';
 import { loginBrowsers } from '../logins/browsers.ts';
-import { checkWith } from '../logins/flow/health.ts';
+import { checked } from '../logins/flow/health.ts';
 import { runWith } from '../logins/flow/state-loop.ts';
 import { invitees } from '../logins/hosted/invitee.ts';
 import { flowTokenPurpose, flowTokens } from '../logins/hosted/token.ts';
@@ -29,11 +29,14 @@ export async function openLogins(
     lookup: CredentialLookup;
     rooms: Pick<Awaited<ReturnType<typeof openSessions>>, 'sessions' | 'replays' | 'profiles'>;
     publicUrl: () => string;
+    /** How long a page is waited for that still loads, computes or changes. */
+    waitSeconds: number;
   },
 ) {
   const { db, anchor, nodeId } = store;
   const { sessions, replays, profiles } = deps.rooms;
   const { proxies } = deps.egress;
+  const coming = deps.waitSeconds * 1000;
   const notices = loginNotices();
   const measured = loginMetrics(metrics);
   const inputs = loginInputs({ db, secrets, notices });
@@ -44,10 +47,10 @@ export async function openLogins(
     secrets,
     inputs,
     lookup: deps.lookup,
-    runFlow: (input) => runWith(read, input),
+    runFlow: (input) => runWith(read, { ...input, deadlines: { ...input.deadlines, coming } }),
     nextCheckAt: jittered,
   });
-  const schedule = loginSchedule({ ...shared, runner, checkPage: (input) => checkWith(read, input) });
+  const schedule = loginSchedule({ ...shared, runner, checkPage: (input) => checked(read, { ...input, coming }) });
   const pass = flowTokens(tokens(() => masterKeys.ring(), Date.now, flowTokenPurpose));
   const logins = loginService({
     db,

@@ -6,7 +6,7 @@ import { canReauth } from './reauth.ts';
 import type { RunRow } from './run-store.ts';
 import type { Connection, StateEvent, TimelineEvent } from './schema.ts';
 import { linkOf, type ConnectionRow } from './store.ts';
-import type { FlowStatus } from './state.ts';
+import { mostUnclear, type FlowStatus } from './state.ts';
 import { flowTypes } from './api-enums.ts';
 
 /** The addresses of a running login, for the caller. */
@@ -124,7 +124,16 @@ export function toConnection(row: ConnectionRow, flow: RunRow | undefined, addre
     can_reauth_reason: reason,
     sso_provider: flow?.state?.ssoProvider ?? row.sso_provider,
     ...flowPart(flow, addresses),
+    ...unclearPart(row, flow),
   };
+}
+
+/** After several checks that could not tell whether the profile is logged in, their reason is in the place of that of the newest login. */
+function unclearPart({ status, failures, last_check }: ConnectionRow, flow: RunRow | undefined) {
+  const counts = status === 'AUTHENTICATED' && failures >= mostUnclear && flow?.status !== 'IN_PROGRESS';
+  if (!counts || !last_check?.message) return {};
+  const { code, message } = last_check;
+  return { error_code: code, error_message: `At least ${mostUnclear} checks in a row could not tell. ${message}` };
 }
 
 /** The fields of the newest login; all null before the first one. What a login asks for is null once it is over. */

@@ -3,10 +3,12 @@ import { newId } from '../lib/ids.ts';
 import type { Log } from '../lib/log.ts';
 import type { Db } from '../store/db.ts';
 import type { LoginBrowsers } from './browsers.ts';
+import type { Checked as CheckedPage } from './flow/health.ts';
 import type { FlowBrowser, FlowConnection, FlowErrorCode, Health, Recipe } from './flow/types.ts';
 import { flowConnection } from './login-results.ts';
 import { leaveOpen, loginState } from './visit.ts';
 import type { LoginMetrics } from './metrics.ts';
+import { mostUnclear } from './state.ts';
 import { canReauth } from './reauth.ts';
 import { runStore, type EndedRun } from './run-store.ts';
 import type { NodeLogins } from './node-logins.ts';
@@ -53,7 +55,7 @@ export interface CheckOptions {
     connection: FlowConnection;
     recipe: Recipe | undefined;
     signal: AbortSignal;
-  }) => Promise<Health>;
+  }) => Promise<CheckedPage>;
   metrics: Pick<LoginMetrics, 'checks'>;
   nodeId: string;
   log: Log;
@@ -80,7 +82,7 @@ export function loginChecks({ db, browsers, runner, checkPage, metrics, nodeId, 
     if (!checked) return putOff(row);
     metrics.checks.inc({ outcome: checked.health });
     log.info({ connection: row.id, health: checked.health, code: checked.problem?.code }, 'login.checked');
-    if (checked.health === 'unknown') return postpone(row, checked);
+    if (checked.health === 'unknown') return postpone(row, checked, signal);
     const status = checked.health === 'authenticated' ? 'AUTHENTICATED' : 'NEEDS_AUTH';
     await write(row, checked, status);
     if (status === 'AUTHENTICATED')
@@ -110,12 +112,13 @@ export function loginChecks({ db, browsers, runner, checkPage, metrics, nodeId, 
         const recipe = await connections.recipe(row.id);
         const asked = { browser: browser.forms, connection: flowConnection(row), recipe };
         const before = await loginState(browser.forms, recipe);
-        const health = await checkPage({ ...asked, signal: until });
+        const { health, why } = await checkPage({ ...asked, signal: until });
         if (health === 'authenticated' && isRenewed(before, await loginState(browser.forms, recipe))) {
           await leaveOpen(browser.forms, row.post_login_url, until);
           save = !until.aborted;
         }
-        return { health, sessionId, startedAt, ...(health === 'unknown' ? { problem: unclear } : {}) };
+        const problem = { code: 'network_error' as const, message: `${unclear} ${why}` };
+        return { health, sessionId, startedAt, ...(health === 'unknown' ? { problem } : {}) };
       } finally {
         const notSaved = await browser.end({ save, giveWay: true });
         if (notSaved !== undefined)
@@ -139,14 +142,24 @@ export function loginChecks({ db, browsers, runner, checkPage, metrics, nodeId, 
     return connections.learn(row.id, { nextCheckAt: jittered(pausesSeconds[0]!) });
   }
 
-  /** A check without a result: retried soon, then at the usual pace. The status does not change. */
-  async function postpone(row: ConnectionRow, checked: Checked): Promise<void> {
+  /**
+   * A check without a result: retried soon, then at the usual pace. The status does not change. From the third in a row on, the answer of the
+   * connection says so, and a login is tried, by its recipe: it finds out whether the profile is logged in.
+   */
+  async function postpone(row: ConnectionRow, checked: Checked, signal: AbortSignal): Promise<void> {
     await write(row, checked, row.status);
     const pause = pausesSeconds[row.failures];
     await connections.learn(row.id, {
       failures: pause === undefined ? row.failures : row.failures + 1,
       nextCheckAt: jittered(pause ?? row.health_check_interval),
     });
+    const tries = row.failures + 1 >= mostUnclear && row.auto_reauth && row.health_checks && canReauth(row).can;
+    // Without a browser nothing was seen of the site.
+    if (!tries || signal.aborted || checked.sessionId === null) return;
+    const ended = await attempt(row).catch((error: Error) => error);
+    if (signal.aborted || ended instanceof Error || ended.status === 'SUCCESS' || passing.has(ended.error_code)) return;
+    log.warn({ connection: row.id, code: ended.error_code }, 'login.reauth_failed');
+    await connections.learn(row.id, { event: 'logged_out', failures: 0 });
   }
 
   const write = (row: ConnectionRow, { sessionId, startedAt, problem }: Checked, status: ConnectionRow['status']) =>
@@ -195,4 +208,4 @@ export function loginChecks({ db, browsers, runner, checkPage, metrics, nodeId, 
   return { visit };
 }
 
-const unclear = { code: 'network_error' as const, message: 'The site did not show whether the profile is logged in.' };
+const unclear = 'The site did not show whether the profile is logged in.';

@@ -163,12 +163,52 @@ test('a password that is refused is not tried again', async () => {
   expect(await timeline(id)).toEqual(['reauth FAILED', 'health_check NEEDS_AUTH']);
 });
 
-test('a site that cannot be judged changes nothing, and is looked at sooner, three times', async () => {
+test('a site that cannot be judged is looked at sooner, three times, and then logged in to, which changes nothing while that cannot be judged either', async () => {
   const id = await loggedIn();
   expect(await rounds(id, 'unknown')).toEqual([...pausesSeconds, 3600, 3600].map(about));
   expect((await row(id)).status).toBe('AUTHENTICATED');
-  const [last] = await room.logins.timeline(asking, id, { limit: 1, offset: 0 });
-  expect(last).toMatchObject({ type: 'health_check', status: 'AUTHENTICATED', error_code: 'network_error' });
+  const checks = await room.logins.timeline(asking, id, { limit: 20, offset: 0, type: 'health_check' });
+  expect(checks[0]).toMatchObject({
+    status: 'AUTHENTICATED',
+    error_code: 'network_error',
+    error_message: 'The site did not show whether the profile is logged in. So it looks.',
+  });
+  expect((await timeline(id)).filter((entry) => entry.startsWith('reauth'))).toHaveLength(3);
+});
+
+test('after three checks that could not tell, the connection says why, and a login finds out', async () => {
+  const id = await loggedIn();
+  const shown = () => room.logins.get(asking, id);
+  let logins = 0;
+  room.edge.health = async () => 'unknown';
+  room.edge.flow = async () => (++logins, { status: 'FAILED', errorCode: 'network_error', typed: {} });
+  for (const seen of [1, 2]) {
+    await due(id);
+    await room.schedule.look();
+    expect([seen, logins, (await shown()).error_message]).toEqual([seen, 0, null]);
+  }
+  await due(id);
+  await room.schedule.look();
+  expect(logins).toBe(1);
+  expect(await shown()).toMatchObject({
+    status: 'AUTHENTICATED',
+    error_code: 'network_error',
+    error_message:
+      'At least 3 checks in a row could not tell. The site did not show whether the profile is logged in. So it looks.',
+  });
+
+  room.edge.flow = async () => success;
+  await due(id);
+  await room.schedule.look();
+  expect(await shown()).toMatchObject({ status: 'AUTHENTICATED', error_code: null, error_message: null });
+
+  // A site that refuses the login has logged the profile out.
+  room.edge.flow = async () => ({ status: 'FAILED', errorCode: 'credentials_invalid', typed: {} });
+  for (let checks = 0; checks < 3; checks++) {
+    await due(id);
+    await room.schedule.look();
+  }
+  expect(await shown()).toMatchObject({ status: 'NEEDS_AUTH', error_code: 'credentials_invalid' });
 });
 
 test('a browser that does not start says nothing about the login', async () => {

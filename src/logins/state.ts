@@ -28,6 +28,9 @@ export const loginLife = lifecycle(
   },
 );
 
+/** Checks in a row that cannot tell whether the profile is logged in, before the connection says so and a login is tried. */
+export const mostUnclear = 3;
+
 export type ConnectionStatus = keyof typeof connectionLife.states;
 export type ConnectionEvent = keyof typeof connectionLife.events;
 export type FlowStatus = keyof typeof loginLife.states;

@@ -4,7 +4,7 @@ import type { Db } from '../store/db.ts';
 import { sql } from '../store/sql.ts';
 import type { ConfirmedNames } from './confirmed-values.ts';
 import type { RecipeFill } from './flow/recipe.ts';
-import type { Recipe, Requirements } from './flow/types.ts';
+import type { FlowErrorCode, Recipe, Requirements } from './flow/types.ts';
 import type { ConnectionList, CreateConnection } from './schema.ts';
 import { connectionLife, type ConnectionEvent, type ConnectionStatus } from './state.ts';
 
@@ -41,6 +41,8 @@ export interface ConnectionRow {
   requirements: Requirements | null;
   /** What the recipe types. The recipe itself is large, and read by `recipe`. */
   fills: Pick<RecipeFill, 'key' | 'label'>[] | null;
+  /** Why the newest check could not tell whether the profile is logged in; null before the first check. */
+  last_check: { code: FlowErrorCode | null; message: string | null } | null;
   /** A bigint, which arrives as text. */
   totp_counter: string | null;
   takes_codes: boolean;
@@ -120,7 +122,9 @@ export function connectionStore(db: Db) {
           c.totp_counter, c.takes_codes, c.has_passkeys, c.last_login_at, c.last_auth_check_at, c.next_check_at, c.failures, c.claim_id,
           c.created_at, p.name as profile_name, k.name as credential_name, k.value_keys, k.has_totp_secret, v.name as provider_name,
           (select json_agg(json_build_object('key', f -> 'key', 'label', f -> 'label'))
-            from jsonb_path_query(c.recipe, '$.steps[*].fills[*]') f) as fills
+            from jsonb_path_query(c.recipe, '$.steps[*].fills[*]') f) as fills,
+          (select json_build_object('code', r.error_code, 'message', r.error_message) from auth_runs r
+            where r.connection_id = c.id and r.kind = 'health_check' order by r.started_at desc, r.id desc limit 1) as last_check
         from auth_connections c join profiles p on p.id = c.profile_id and p.deleted_at is null
           left join credentials k on k.id = c.credential_id
           left join credential_providers v on v.id = c.provider_id and v.projects && array['*', c.project_id]
@@ -150,7 +154,9 @@ export function connectionStore(db: Db) {
           c.totp_counter, c.takes_codes, c.has_passkeys, c.last_login_at, c.last_auth_check_at, c.next_check_at, c.failures, c.claim_id,
           c.created_at, p.name as profile_name, k.name as credential_name, k.value_keys, k.has_totp_secret, v.name as provider_name,
           (select json_agg(json_build_object('key', f -> 'key', 'label', f -> 'label'))
-            from jsonb_path_query(c.recipe, '$.steps[*].fills[*]') f) as fills
+            from jsonb_path_query(c.recipe, '$.steps[*].fills[*]') f) as fills,
+          (select json_build_object('code', r.error_code, 'message', r.error_message) from auth_runs r
+            where r.connection_id = c.id and r.kind = 'health_check' order by r.started_at desc, r.id desc limit 1) as last_check
         from auth_connections c join profiles p on p.id = c.profile_id and p.deleted_at is null
           left join credentials k on k.id = c.credential_id
           left join credential_providers v on v.id = c.provider_id and v.projects && array['*', c.project_id]

@@ -150,7 +150,7 @@ export function loginRoom(store: LoginTestStore, nodeId = 'node_a', slotMs?: num
   const schedule = loginSchedule({
     ...shared,
     runner,
-    checkPage: () => edge.health(),
+    checkPage: async () => ({ health: await edge.health(), why: 'So it looks.' }),
     ...(slotMs === undefined ? {} : { slotMs }),
   });
   const proxies = {
