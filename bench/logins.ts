@@ -1,15 +1,31 @@
+import { spawn } from 'node:child_process';
 import { apps } from '../test/support/logins/apps/index.ts';
-import { checkNow, connectTo, isLoggedIn, logIn, type Connection } from '../test/support/logins/drive.ts';
+import { causes } from '../test/support/logins/causes/index.ts';
+import {
+  checkNow,
+  checkUntilLoggedIn,
+  connectTo,
+  isLoggedIn,
+  logIn,
+  timeline,
+  type Connection,
+} from '../test/support/logins/drive.ts';
 import { galleryPages } from '../test/support/logins/gallery/site.ts';
 import { heldOut } from '../test/support/logins/held-out/index.ts';
 import { startApp, startCase, startGalleryPage, type Subject } from '../test/support/logins/subjects.ts';
 import { startService, type Service } from '../test/support/service.ts';
 import { median, type Row } from './rows.ts';
 
-/** `BENCH_LOGINS=held-out,applications` takes some of the groups, `BENCH_CASES=1-12` or `BENCH_CASES=znc,adminer` some of each. */
+/**
+ * `BENCH_LOGINS=held-out,applications` takes some of the groups, `BENCH_CASES=1-12` or `BENCH_CASES=znc,adminer` some of each.
+ * `BENCH_CHECKS=10` checks each login so often while it lasts; the sites of known causes are checked ten times in any case.
+ * `BENCH_LOAD=4` measures beside so many processes that compute.
+ */
 const wantedGroups = process.env['BENCH_LOGINS']?.split(',');
 const wantedCases = process.env['BENCH_CASES']?.split(',');
 const atOnce = Number(process.env['BENCH_AT_ONCE'] ?? 1);
+const checksOf = (group: string) => Number(process.env['BENCH_CHECKS'] ?? (group === 'causes' ? 10 : 0));
+const load = Number(process.env['BENCH_LOAD'] ?? 0);
 
 type Start = { name: string; start: () => Promise<Subject | undefined> };
 
@@ -17,6 +33,10 @@ const groups: Record<string, { note: string; list: Start[] }> = {
   gallery: {
     note: 'pages that the rules were written with',
     list: galleryPages.map((page) => ({ name: page.name, start: () => startGalleryPage(page) })),
+  },
+  causes: {
+    note: 'a site for each cause of a failed login that was seen on real applications',
+    list: causes.map((about) => ({ name: about.name, start: () => startCase(about) })),
   },
   'held-out': {
     note: 'pages that the rules were not written with',
@@ -33,6 +53,11 @@ interface Result {
   loggedIn?: boolean;
   kept?: boolean;
   again?: boolean;
+  /** The checks while the login lasted, and those of them that found it over or led to another login. */
+  checks?: number;
+  falseEnds?: number;
+  /** What was called a login and is none: a profile without a login, a wrong password, a login that the site has ended. */
+  falseLogins: number;
   /** A site that refuses the right credential did so, and the reason was right. */
   refused?: boolean;
   /** A wrong password did not end AUTHENTICATED. */
@@ -50,9 +75,11 @@ interface Result {
  */
 export async function benchLogins(): Promise<Row[]> {
   const service = await startService({ CORRAL_ALLOW_PRIVATE_HOSTS: '127.0.0.1,127.0.0.2', CORRAL_LOG_LEVEL: 'warn' });
+  const others = Array.from({ length: load }, () => spawn(process.execPath, ['-e', 'for (;;);'], { stdio: 'ignore' }));
   try {
     return await measureGroups(service);
   } finally {
+    for (const other of others) other.kill('SIGKILL');
     await service.close();
   }
 }
@@ -66,7 +93,7 @@ async function measureGroups(service: Service): Promise<Row[]> {
     const queue = [...chosen];
     const work = async () => {
       for (let next = queue.shift(); next; next = queue.shift()) {
-        const result = await measure(service, next.start);
+        const result = await measure(service, next.start, checksOf(group));
         if (!result) continue;
         results.push(result);
         // Held-out cases go by number: what their pages are is not for the authors of the rules.
@@ -94,12 +121,16 @@ const seconds = ({ times }: Result) =>
     .map(([what, time]) => `${what} ${(time / 1000).toFixed(1)} s`)
     .join(', ')})`;
 
-async function measure(service: Service, start: () => Promise<Subject | undefined>): Promise<Result | undefined> {
+async function measure(
+  service: Service,
+  start: () => Promise<Subject | undefined>,
+  checks: number,
+): Promise<Result | undefined> {
   const subject = await start();
   if (!subject) return undefined;
-  const result: Result = { times: {}, classes: [] };
+  const result: Result = { times: {}, classes: [], falseLogins: 0 };
   try {
-    if (subject.ends === 'logged in') await measureLogin(service, subject, result);
+    if (subject.ends === 'logged in') await measureLogin(service, subject, checks, result);
     else await measureRefusal(service, subject, result);
     if (subject.knowsPasswords) await measureWrongPassword(service, subject, result);
   } catch (error) {
@@ -112,7 +143,7 @@ async function measure(service: Service, start: () => Promise<Subject | undefine
   return result;
 }
 
-async function measureLogin(service: Service, subject: Subject, result: Result): Promise<void> {
+async function measureLogin(service: Service, subject: Subject, checks: number, result: Result): Promise<void> {
   const { id, profile } = await connectTo(service, subject);
   const [ended, took] = await timed(() => logIn(service, subject, id));
   result.times.login = took;
@@ -120,15 +151,34 @@ async function measureLogin(service: Service, subject: Subject, result: Result):
   if (!result.loggedIn) return void result.classes.push(`not logged in: ${ending(ended)}`);
   if (!subject.stored) return;
   result.kept = await isLoggedIn(service, subject, profile);
-  if (!result.kept) result.classes.push('the profile is not logged in in a later session');
+  if (!result.kept) {
+    result.falseLogins++;
+    result.classes.push('the profile is not logged in in a later session');
+  }
+  await measureChecks(service, id, checks, result);
   // A site that asks for more than the credential has needs a person.
   if (!subject.endSessions || (subject.meanwhile && !subject.meanwhile.optional)) return;
   await subject.endSessions();
-  const [after, tookAgain] = await timed(() => checkNow(service, id));
+  const [after, tookAgain] = await timed(() => checkUntilLoggedIn(service, id));
   result.times.again = tookAgain;
   result.again = after.status === 'AUTHENTICATED' && (await isLoggedIn(service, subject, profile));
+  if (!result.again && after.status === 'AUTHENTICATED') result.falseLogins++;
   if (!result.again) result.classes.push(`not re-authenticated: ${after.status}, ${ending(after)}`);
   await service.call('DELETE', `/auth/connections/${id}`);
+}
+
+/** Checks of a login that lasts. Each must find it, and none may lead to a login. */
+async function measureChecks(service: Service, id: string, checks: number, result: Result): Promise<void> {
+  if (checks === 0) return;
+  result.checks = checks;
+  result.falseEnds = 0;
+  for (let done = 0; done < checks; done++) {
+    const before = (await timeline(service, id)).filter(({ type }) => type === 'reauth').length;
+    const { status } = await checkNow(service, id);
+    const logins = (await timeline(service, id)).filter(({ type }) => type === 'reauth').length - before;
+    if (status === 'NEEDS_AUTH' || logins > 0) result.falseEnds++;
+  }
+  if (result.falseEnds > 0) result.classes.push(`${result.falseEnds} of ${checks} checks found the login over`);
 }
 
 async function measureRefusal(service: Service, subject: Subject, result: Result): Promise<void> {
@@ -156,6 +206,7 @@ async function measureWrongPassword(service: Service, subject: Subject, result: 
   const waits = subject.ends !== 'logged in' && ended.flow_step === subject.ends.orWaits;
   result.wrongReason =
     result.wrongKeptOut && (asksAgain || waits || ['credentials_invalid', ...also].includes(ended.error_code ?? ''));
+  if (!result.wrongKeptOut) result.falseLogins++;
   if (!result.wrongKeptOut) result.classes.push('a wrong password ended AUTHENTICATED');
   else if (!result.wrongReason) result.classes.push(`a wrong password was given another reason: ${ending(ended)}`);
   tooMany(subject, before, result);
@@ -205,7 +256,22 @@ function summary(group: string, note: string, results: Result[]): Row[] {
       },
     ];
   };
+  const sum = (of: (result: Result) => number | undefined) => results.reduce((all, one) => all + (of(one) ?? 0), 0);
+  const checked = sum(({ checks }) => checks);
+  const beside = load > 0 ? `beside ${load} processes that compute` : 'of all logins and checks';
   return [
+    { what: `${group}: false successes`, value: sum(({ falseLogins }) => falseLogins), unit: '', beside, bar: '0' },
+    ...(checked === 0
+      ? []
+      : [
+          {
+            what: `${group}: checks that called a login over that was not`,
+            value: sum(({ falseEnds }) => falseEnds),
+            unit: '',
+            beside: `of ${checked}`,
+            bar: '0',
+          },
+        ]),
     ...rate('logged in', 'loggedIn'),
     ...time('a login', 'login'),
     ...rate('kept logged in', 'kept'),

@@ -1,5 +1,6 @@
 import { chromium, type Page } from 'playwright-core';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { mostUnclear } from '../../../src/logins/state.ts';
 import { sql } from '../../../src/store/sql.ts';
 import type { Service } from '../service.ts';
 import type { Subject } from './subjects.ts';
@@ -109,6 +110,23 @@ export async function checkNow(service: Service, id: string, patience = 180_000)
     const last = now.status === 'NEEDS_AUTH' || again || checked?.status === 'AUTHENTICATED';
     if ((checked && ended && last) || Date.now() > until) return now;
   }
+}
+
+/** The first check of a site that ended the login, and those after it that cannot tell; with the login that follows. */
+export async function checkUntilLoggedIn(service: Service, id: string, patience = 120_000): Promise<Connection> {
+  const logins = async () => (await timeline(service, id)).filter(({ type }) => type === 'reauth');
+  const before = (await logins()).length;
+  const isOver = async () => {
+    const now = await logins();
+    return now.length > before && now.every(({ status }) => status !== 'IN_PROGRESS');
+  };
+  for (let checks = 0; checks < mostUnclear && !(await isOver()); checks++) {
+    const { status } = await checkNow(service, id);
+    if (status === 'NEEDS_AUTH') break;
+  }
+  // The login after a check that could not tell begins after the check.
+  for (const until = Date.now() + patience; Date.now() < until && !(await isOver());) await sleep(250);
+  return look(service, id);
 }
 
 export const timeline = (service: Service, id: string) =>
