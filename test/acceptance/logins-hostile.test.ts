@@ -70,7 +70,7 @@ test.each(Object.keys(pages))('a login at a page %s ends with a reason', { timeo
       record: (note) => void notes.push(note),
       signal: new AbortController().signal,
       // So that a page that cannot be read costs the test few seconds.
-      deadlines: { total: 60_000, page: 2000, input: 1000, external: 1000, patience: 50 },
+      deadlines: { total: 60_000, page: 2000, input: 1000, external: 1000, patience: 50, coming: 1000 },
     });
     expect(outcome.cause).toBeUndefined();
     expect(['FAILED', 'EXPIRED']).toContain(outcome.status);

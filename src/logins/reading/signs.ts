@@ -3,6 +3,7 @@ import type { Form } from './forms.ts';
 import { ofPurpose } from './groups.ts';
 import { isClickable, titles, type Item, type Page } from './page.ts';
 import { providerOf } from './providers.ts';
+import type { TextBlock } from './snapshot.ts';
 import * as action from './words/actions.ts';
 import * as error from './words/errors.ts';
 import { words } from './words/match.ts';
@@ -76,7 +77,7 @@ const mostNotice = 80;
 
 /** Nothing to see yet, or only that something is coming. */
 export function blankSign(of: Page): string | undefined {
-  const notice = of.texts.find(({ text }) => text.length <= mostNotice && waiting.in(text));
+  const notice = of.texts.find(isNotice);
   if (notice !== undefined && isAlone(of)) return `the page is still coming: "${notice.text}"`;
   if (of.items.some((item) => item.control !== 'link' || item.label !== '')) return undefined;
   const all = of.texts
@@ -87,6 +88,13 @@ export function blankSign(of: Page): string | undefined {
   if (all.length <= 80 && waiting.in(all)) return `the page is still coming: "${all}"`;
   if (of.snapshot.loading && all.length <= 40) return 'the document is loading and shows almost nothing';
   return undefined;
+}
+
+/** "Initializing…". The words have other meanings too ("Laden" is a shop), so dots, or how the page marks it, have to say it as well. */
+function isNotice({ text, live, classes }: TextBlock): boolean {
+  if (text.length > mostNotice || !waiting.in(text)) return false;
+  const end = text.trimEnd();
+  return end.endsWith('…') || end.endsWith('...') || live || /load|spin|progress|splash/i.test(classes);
 }
 
 /** What pages ask to wait for that is no page to come. */

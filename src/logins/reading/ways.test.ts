@@ -32,6 +32,7 @@ test.each<[string, Part[], string]>([
     'blank',
   ],
   ['a way out above a notice', [button('Logout'), words('Loading…')], 'blank'],
+  ['a shop with the word for it', [button('Logout'), words('Unser Laden')], 'signed_in'],
   ['a notice beside a link to the login', [link('Log in', '/login'), words('Loading…')], 'entry'],
   ['a notice beside a field', [input('Search'), words('Loading…')], 'unknown'],
   [
