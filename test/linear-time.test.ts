@@ -24,6 +24,13 @@ import {
 } from '../src/chromium/telemetry/secret-fields.ts';
 import { outcomeOf } from '../src/chromium/workshop/worker-reports.ts';
 import { answeredHeaders, passedOnHeaders } from '../src/cluster/headers.ts';
+import { candidatesIn } from '../src/credentials/codes/candidates.ts';
+import { codeIn } from '../src/credentials/codes/find-code.ts';
+import { textOfHtml } from '../src/credentials/codes/html-text.ts';
+import { withoutLinks } from '../src/credentials/codes/links.ts';
+import { fitsPattern } from '../src/credentials/codes/pattern.ts';
+import { postedMessage } from '../src/credentials/codes/posted.ts';
+import { folded, marksIn } from '../src/credentials/codes/words.ts';
 import { domainOf, fit, looksLikeDomain } from '../src/credentials/domains.ts';
 import { contentsOfTable } from '../src/credentials/providers/fields.ts';
 import { parseTotp } from '../src/credentials/totp.ts';
@@ -126,6 +133,18 @@ const functions: Record<string, (text: string) => unknown> = {
   'cluster/headers.ts answeredHeaders': (text) => answeredHeaders({ connection: text }),
   'cluster/headers.ts passedOnHeaders': (text) =>
     passedOnHeaders({ url: '/', rawHeaders: ['a', 'b'], headers: { connection: text } } as never),
+  'credentials/codes/candidates.ts candidatesIn': candidatesIn,
+  'credentials/codes/find-code.ts codeIn': (text) => [codeIn({ subject: text, text }), codeIn({ html: text })],
+  'credentials/codes/html-text.ts textOfHtml': textOfHtml,
+  'credentials/codes/links.ts withoutLinks': withoutLinks,
+  'credentials/codes/pattern.ts fitsPattern': (text) => [fitsPattern(text, 'a*b*c'), fitsPattern('subject', text)],
+  'credentials/codes/posted.ts postedMessage': (text) => [
+    postedMessage('text/plain', text),
+    postedMessage('application/json', JSON.stringify({ text })),
+    postedMessage('application/x-www-form-urlencoded', text),
+  ],
+  'credentials/codes/words.ts folded': folded,
+  'credentials/codes/words.ts marksIn': marksIn,
   'credentials/domains.ts domainOf': domainOf,
   'credentials/domains.ts fit': (text) => fit(text, 'shop.example'),
   'credentials/domains.ts looksLikeDomain': looksLikeDomain,
@@ -249,6 +268,10 @@ const repeated = [
   '1h',
   '%41',
   '{"a":',
+  'code ',
+  '<td>',
+  '&#1',
+  '1 2-',
 ];
 const LENGTH = 64 * 1024;
 /** What takes less is the machine's noise, and the collection of garbage. The square of a text takes many times as long. */
@@ -358,6 +381,7 @@ const own = new Set([
   'chromium/telemetry/target.ts wireType',
   'cluster/credential.ts digestOf',
   'cluster/forward.ts wayTo',
+  'credentials/codes/settings.ts hashOf',
   'credentials/providers/service-account.ts serviceAccountSource',
   'credentials/providers/source.ts pathPart',
   'lib/json-parts.ts jsonListParts',
