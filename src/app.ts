@@ -97,7 +97,9 @@ export async function buildApp(options: AppOptions) {
     });
     const egress = openEgress(ground, { nodes, userOf: (proxyId) => logins.usesProxy(proxyId) });
     const { proxies } = egress;
-    const { credentials, providers, lookup } = openCredentials(ground, egress);
+    const publicUrl = () => config.publicUrl || origin(http);
+    const typed = openCredentials(ground, egress, publicUrl);
+    const { credentials, lookup } = typed;
     /** Empty until deployments are open: sessions start before them. */
     let appsOnDisk: OnDisk = { takers: [], makers: [] };
     const rooms = await openSessions(ground, {
@@ -109,13 +111,12 @@ export async function buildApp(options: AppOptions) {
     });
     const { sessions, replays, telemetry } = rooms;
     const { pools, pooled, anywhere } = openPools(ground, { nodes, org, sessions, proxies });
-    const publicUrl = () => config.publicUrl || origin(http);
     const {
       logins,
       schedule,
       invitees,
       nodeLost: nodeLostInLogins,
-    } = await openLogins(ground, { egress, lookup, rooms, publicUrl, waitSeconds: config.loginWaitSeconds });
+    } = await openLogins(ground, { egress, ...typed, rooms, publicUrl, waitSeconds: config.loginWaitSeconds });
     const work = await openDeployments(ground, {
       nodes,
       org,
@@ -139,8 +140,7 @@ export async function buildApp(options: AppOptions) {
       version,
       probes: [ground.probe, nodesProbe(nodes), ...rooms.probes],
       proxies,
-      credentials,
-      providers,
+      ...typed,
       logins,
       pools,
       pooled,

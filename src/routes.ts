@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { aboutRoutes } from './api/about.ts';
 import { statusRoutes } from './api/status.ts';
 import { consoleRoutes } from './console/routes.ts';
+import { codeSourceRoutes } from './credentials/codes/routes.ts';
 import { providerRoutes } from './credentials/providers/routes.ts';
 import { credentialRoutes } from './credentials/routes.ts';
 import { invocationRoutes } from './deployments/invocation-routes.ts';
@@ -42,6 +43,7 @@ type Rooms = Parameters<typeof statusRoutes>[0] &
   Parameters<typeof poolRoutes>[0] &
   Parameters<typeof proxyRoutes>[0] &
   Parameters<typeof credentialRoutes>[0] &
+  Parameters<typeof codeSourceRoutes>[0] &
   Parameters<typeof providerRoutes>[0] &
   Parameters<typeof loginRoutes>[0] &
   Parameters<typeof replayRoutes>[0] &
@@ -91,6 +93,7 @@ export function everyRoute(rooms: Rooms): FastifyPluginAsyncTypebox[] {
     poolRoutes(rooms),
     proxyRoutes(rooms),
     credentialRoutes(rooms),
+    codeSourceRoutes(rooms),
     providerRoutes(rooms),
     loginRoutes(rooms),
     hostedLoginRoutes(),

@@ -4,7 +4,10 @@ import { isWellFormed } from '../lib/text.ts';
 import type { Db } from '../store/db.ts';
 import { unlessTaken } from '../store/names.ts';
 import type { Secrets } from '../store/secrets.ts';
+import { codeSourceContents } from './codes/contents.ts';
+import type { NewSource } from './codes/settings.ts';
 import { domainOf } from './domains.ts';
+import type { RefuseHost } from './providers/settings.ts';
 import type { CreateCredential, UpdateCredential } from './schema.ts';
 import { credentialStore, type CredentialRow } from './store.ts';
 import { parseTotp, type Totp } from './totp.ts';
@@ -17,19 +20,29 @@ const mostValues = 100;
 const mostCharacters = 100_000;
 const mostCredentials = 10_000;
 
+/** A credential that was written, with the sources of one-time codes that the request had. */
+export interface Written {
+  row: CredentialRow;
+  sources?: readonly NewSource[] | undefined;
+}
+
 /** Writes a credential's row together with its sealed values, and opens the seals. */
-export function credentialContents({ db, secrets }: { db: Db; secrets: Secrets }) {
+export function credentialContents(deps: { db: Db; secrets: Secrets; refuseHost: RefuseHost }) {
+  const { db, secrets } = deps;
+  const codeSources = codeSourceContents(deps);
+
   /** `providerKeys`: the names of those of the request's values that are for an identity provider and not for the site. */
   async function insert(
     projectId: string,
     request: CreateCredential,
     providerKeys: readonly string[] = [],
-  ): Promise<CredentialRow> {
+  ): Promise<Written> {
     const totp = request.totp_secret ? parseTotp(request.totp_secret) : undefined;
-    const { name, values } = request;
+    const { name, values, one_time_code_sources: wanted } = request;
     refuseUnfit(values);
     const id = newId('cred_');
     const row = { id, project_id: projectId, name, domain: siteDomain(request.domain) };
+    const sources = wanted?.length ? await codeSources.check(id, wanted, db) : undefined;
     return unlessTaken(named(name), () =>
       db.transaction(async (tx) => {
         if ((await credentialStore(tx).count(projectId)) >= mostCredentials)
@@ -38,13 +51,15 @@ export function credentialContents({ db, secrets }: { db: Db; secrets: Secrets }
           });
         await secrets.put(valuesOf, id, JSON.stringify(values), tx);
         if (totp) await secrets.put(totpOf, id, JSON.stringify(totp), tx);
-        return credentialStore(tx).insert({
+        const inserted = await credentialStore(tx).insert({
           ...row,
           sso_provider: request.sso_provider || null,
           value_keys: Object.keys(values),
           provider_keys: placedAtProvider([], values, providerKeys),
           has_totp_secret: totp !== undefined,
         });
+        if (sources) await codeSources.replace(id, sources, tx);
+        return { row: inserted, sources };
       }),
     );
   }
@@ -54,10 +69,11 @@ export function credentialContents({ db, secrets }: { db: Db; secrets: Secrets }
     idOrName: string,
     request: UpdateCredential,
     providerKeys: readonly string[] = [],
-  ): Promise<CredentialRow> {
-    const { totp_secret, sso_provider } = request;
+  ): Promise<Written> {
+    const { totp_secret, sso_provider, one_time_code_sources: wanted } = request;
     const totp = totp_secret ? parseTotp(totp_secret) : undefined;
     refuseUnfit(request.values ?? {});
+    const sources = wanted === undefined ? undefined : await codeSources.check(id, wanted ?? [], db);
     return unlessTaken(named(request.name ?? null), () =>
       db.transaction(async (tx) => {
         const row = await credentialStore(tx).lock(id);
@@ -75,6 +91,7 @@ export function credentialContents({ db, secrets }: { db: Db; secrets: Secrets }
         }
         if (totp) await secrets.put(totpOf, id, JSON.stringify(totp), tx);
         else if (totp_secret !== undefined) await secrets.remove(totpOf, id, tx);
+        if (sources) await codeSources.replace(id, sources, tx);
         const changed = await credentialStore(tx).change({
           id,
           name: request.name ?? row.name,
@@ -85,7 +102,7 @@ export function credentialContents({ db, secrets }: { db: Db; secrets: Secrets }
           ),
           has_totp_secret: totp_secret === undefined ? row.has_totp_secret : totp !== undefined,
         });
-        return changed!;
+        return { row: changed!, sources };
       }),
     );
   }
@@ -104,7 +121,9 @@ export function credentialContents({ db, secrets }: { db: Db; secrets: Secrets }
   async function remove(id: string): Promise<boolean> {
     return db.transaction(async (tx) => {
       // The row first, as a change locks it first: in another order the two would wait for each other.
-      if (!(await credentialStore(tx).remove(id))) return false;
+      if (!(await credentialStore(tx).lock(id))) return false;
+      await codeSources.remove(id, tx);
+      await credentialStore(tx).remove(id);
       await secrets.remove(valuesOf, id, tx);
       await secrets.remove(totpOf, id, tx);
       return true;

@@ -56,7 +56,11 @@ beforeAll(async () => {
     version: '1',
     log: silent,
   });
-  credentials = credentialService(room);
+  credentials = credentialService({
+    ...room,
+    refuseHost: async () => undefined,
+    publicUrl: () => 'https://corral.example',
+  });
   lookup = credentialLookup({ credentials, providers, log: silent });
 });
 afterAll(async () => {

@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox';
 import { FreeName, named, nullable, Paging, Timestamp } from '../api/schema.ts';
+import { CodeSource, CodeSourceInput } from './codes/schema.ts';
 
 const printable = '^[^\\u0000-\\u001f\\u007f]+$';
 const Domain = Type.String({
@@ -26,6 +27,12 @@ const SsoProvider = Type.String({
   description: 'The identity provider whose button is clicked first: google, github, microsoft, …',
 });
 
+const CodeSources = (remark: string) =>
+  Type.Array(CodeSourceInput, {
+    maxItems: 5,
+    description: `Where the codes of mails and text messages come from: IMAP mailboxes, and addresses that programs post codes to.${remark}`,
+  });
+
 export const CreateCredential = named(
   'CreateCredentialRequest',
   Type.Object({
@@ -34,6 +41,7 @@ export const CreateCredential = named(
     values: Values,
     totp_secret: Type.Optional(TotpSecret('')),
     sso_provider: Type.Optional(SsoProvider),
+    one_time_code_sources: Type.Optional(CodeSources('')),
   }),
 );
 
@@ -50,6 +58,11 @@ export const UpdateCredential = named(
     ),
     totp_secret: Type.Optional(TotpSecret(' Empty: removes it.')),
     sso_provider: Type.Optional(nullable(SsoProvider)),
+    one_time_code_sources: Type.Optional(
+      nullable(
+        CodeSources(' Replaces the list; an entry with the `id` of a source changes it. Empty or null: removes all.'),
+      ),
+    ),
   }),
 );
 
@@ -67,6 +80,9 @@ export const Credential = named(
       Type.Array(Type.String(), { description: 'The names of the values. Lists do not have them.' }),
     ),
     sso_provider: Type.Optional(nullable(Type.String())),
+    one_time_code_sources: Type.Optional(
+      Type.Array(CodeSource, { description: 'Without passwords and addresses. Lists do not have them.' }),
+    ),
     totp_code: Type.Optional(
       Type.String({
         description:

@@ -21,7 +21,14 @@ beforeAll(async () => {
   await orgStore(store.db).insertProject('other', 'Other');
   const events = eventBus();
   events.on('credential.removed', (facts) => void removed.push(facts));
-  credentials = credentialService({ db: store.db, secrets, events, now: () => now });
+  credentials = credentialService({
+    db: store.db,
+    secrets,
+    events,
+    refuseHost: async () => undefined,
+    publicUrl: () => 'https://corral.example',
+    now: () => now,
+  });
 });
 afterAll(() => store.close());
 afterEach(async () => {
@@ -48,12 +55,13 @@ describe('a credential', () => {
       has_totp_secret: true,
       value_keys: ['username', 'password'],
       sso_provider: 'google',
+      one_time_code_sources: [],
       totp_code: expect.stringMatching(/^\d{6}$/),
       totp_code_expires_at: new Date(windowStart + 30_000).toISOString(),
     });
     const { totp_code, totp_code_expires_at, ...facts } = created;
     expect(await credentials.get('proj', 'SHOP')).toEqual(facts);
-    const { value_keys: _, ...listed } = facts;
+    const { value_keys: _, one_time_code_sources: __, ...listed } = facts;
     expect(await credentials.list('proj', { limit: 20, offset: 0 })).toEqual([listed]);
     expect(await credentials.codeNow('proj', created.id)).toEqual({
       code: totp_code,

@@ -2,8 +2,11 @@ import { errors } from '../errors.ts';
 import type { EventBus } from '../events.ts';
 import type { Db } from '../store/db.ts';
 import type { Secrets } from '../store/secrets.ts';
-import { credentialContents } from './contents.ts';
+import { toCodeSource } from './codes/settings.ts';
+import { codeSourceStore, type SourceRow } from './codes/store.ts';
+import { credentialContents, type Written } from './contents.ts';
 import { domainOf } from './domains.ts';
+import type { RefuseHost } from './providers/settings.ts';
 import type { CreateCredential, Credential, CredentialList, TotpCodeNow, UpdateCredential } from './schema.ts';
 import { credentialStore, type CredentialRow } from './store.ts';
 import { totpCode, type Totp, type TotpCode } from './totp.ts';
@@ -15,6 +18,8 @@ export interface OpenCredential {
   ssoProvider?: string | undefined;
   /** The names of values that a person typed at an identity provider, and not at the site: the site does not get them. */
   providerKeys?: readonly string[] | undefined;
+  /** Where codes come from without a person, by what they can deliver. A webhook takes those of mails and of text messages. */
+  codeSources?: readonly SourceRow['type'][] | undefined;
   /**
    * The sites that an item of a provider names, as it has them; `namesSite` holds an address against them, and the values and
    * codes are typed nowhere else. Undefined for a credential of the project itself: its owner says where it is typed.
@@ -44,16 +49,20 @@ export function credentialService({
   db,
   secrets,
   events,
+  refuseHost,
+  publicUrl,
   now = Date.now,
 }: {
   db: Db;
   secrets: Secrets;
   events: EventBus;
+  refuseHost: RefuseHost;
+  publicUrl: () => string;
   /** The clock of one-time codes. */
   now?: () => number;
 }) {
   const store = credentialStore(db);
-  const { insert, change, remove, openValues, openTotp } = credentialContents({ db, secrets });
+  const { insert, change, remove, openValues, openTotp } = credentialContents({ db, secrets, refuseHost });
 
   async function find(projectId: string, idOrName: string): Promise<CredentialRow> {
     const row = await store.findByIdOrName(projectId, idOrName);
@@ -67,11 +76,25 @@ export function credentialService({
     return totpCode(totp, now());
   }
 
-  /** The answer to a write: with a code if the write set a secret, so that the client can compare it with the site's. */
-  async function written(row: CredentialRow, setSecret: boolean): Promise<Credential> {
-    if (!setSecret) return toCredential(row);
+  async function shown(row: CredentialRow): Promise<Credential> {
+    const sources = await codeSourceStore(db).of(row.id);
+    return { ...toCredential(row), one_time_code_sources: sources.map((source) => toCodeSource(source)) };
+  }
+
+  /**
+   * The answer to a write: with a code if the write set a secret, so that the client can compare it with the site's, and with the addresses
+   * that the write created.
+   */
+  async function written({ row, sources }: Written, setSecret: boolean): Promise<Credential> {
+    const credential = await shown(row);
+    for (const { row: source, token } of sources ?? []) {
+      const at = credential.one_time_code_sources?.findIndex(({ id }) => id === source.id) ?? -1;
+      if (token !== undefined && at !== -1)
+        credential.one_time_code_sources![at] = toCodeSource(source, `${publicUrl()}/one-time-codes/${token}`);
+    }
+    if (!setSecret) return credential;
     const { code, expiresAt } = await codeOf(row);
-    return { ...toCredential(row), totp_code: code, totp_code_expires_at: expiresAt.toISOString() };
+    return { ...credential, totp_code: code, totp_code_expires_at: expiresAt.toISOString() };
   }
 
   return {
@@ -89,8 +112,7 @@ export function credentialService({
       });
     },
 
-    get: async (projectId: string, idOrName: string): Promise<Credential> =>
-      toCredential(await find(projectId, idOrName)),
+    get: async (projectId: string, idOrName: string): Promise<Credential> => shown(await find(projectId, idOrName)),
 
     async update(projectId: string, idOrName: string, request: UpdateCredential): Promise<Credential> {
       const { id } = await find(projectId, idOrName);
@@ -135,7 +157,8 @@ export function credentialService({
       // Before and after the values are read: a change in between must not part a value from the place that it is for.
       const after = await store.find(projectId, id);
       const providerKeys = [...new Set([...row.provider_keys, ...(after?.provider_keys ?? [])])];
-      return { values, totp, ssoProvider: row.sso_provider ?? undefined, providerKeys };
+      const codeSources = (await codeSourceStore(db).of(id)).map(({ type }) => type);
+      return { values, totp, ssoProvider: row.sso_provider ?? undefined, providerKeys, codeSources };
     },
 
     /** Keeps what a login found out. Answers with the credential it is in. */
@@ -149,7 +172,7 @@ export function credentialService({
           ...(totpSecret ? { totp_secret: totpSecret } : {}),
           ...(ssoProvider && isWhole ? { sso_provider: ssoProvider } : {}),
         };
-        return change(existing.id, existing.id, request, providerKeys);
+        return (await change(existing.id, existing.id, request, providerKeys)).row;
       }
       for (let number = 1; ; number++) {
         const name = number === 1 ? login.name : `${login.name} ${number}`;
@@ -161,7 +184,7 @@ export function credentialService({
           ...(ssoProvider ? { sso_provider: ssoProvider } : {}),
         };
         try {
-          return await insert(projectId, request, providerKeys);
+          return (await insert(projectId, request, providerKeys)).row;
         } catch (error) {
           if ((error as { code?: string }).code !== 'already_exists' || number === mostNumbered) throw error;
         }

@@ -8,6 +8,12 @@ export const credentialErrors = {
     (p: { host: string; remedy: string }) =>
       `server_url: ${p.host} is on a private network, this machine or another address that is not public. ${p.remedy}`.trim(),
   ),
+  code_source_host_refused: entry(
+    400,
+    'A source of one-time codes is at an address that the service may not connect to.',
+    (p: { host: string; remedy: string }) =>
+      `one_time_code_sources: ${p.host} is on a private network, this machine or another address that is not public. ${p.remedy}`.trim(),
+  ),
   credential_not_found: entry(
     404,
     'No credential of the project has that id or name.',

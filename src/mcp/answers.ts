@@ -7,7 +7,7 @@ import { ToolFailure } from './host.ts';
 export const MOST_CHARACTERS = 16_000;
 
 /** Addresses with a token in them, and keys: they are for programs. `get_connection_context` gives the addresses when asked. */
-const UNSAID = new Set(['cdp_ws_url', 'webdriver_ws_url', 'base_url', 'key', 'jwt']);
+const UNSAID = new Set(['cdp_ws_url', 'webdriver_ws_url', 'base_url', 'webhook_url', 'key', 'jwt']);
 
 /** What a tool must not be given, because the model, and what keeps its words, would know it. */
 const SECRET = /password|secret|token|^(?:values|field_values|passphrase|private_key)$/i;

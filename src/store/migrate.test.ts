@@ -75,6 +75,11 @@ const rowsOf: Record<string, Record<string, string>> = {
     project_events: `(project_id, for_org, type, resource_id, data) values ('proj_a', false, 'session.live', 'ses_a', '{"name":"a"}')`,
     // Its one row is made by the migration.
   },
+  '0028_one_time_code_sources': {
+    one_time_code_sources: `(id, credential_id, position, type, settings, token_hash) values ('otc_a', 'cred_a', 0, 'webhook', '{}', '\\x01')`,
+    posted_codes: `(source_id) values ('otc_a')`,
+    used_code_mails: `(mail) values ('\\x01')`,
+  },
 };
 
 let dir: string;
