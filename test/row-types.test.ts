@@ -17,7 +17,15 @@ const rows: Record<string, { table: string; computed?: string[]; present?: strin
   'logins/run-store.ts RunRow': { table: 'auth_runs' },
   'logins/store.ts ConnectionRow': {
     table: 'auth_connections',
-    computed: ['profile_name', 'credential_name', 'value_keys', 'has_totp_secret', 'provider_name', 'fills'],
+    computed: [
+      'profile_name',
+      'credential_name',
+      'value_keys',
+      'has_totp_secret',
+      'code_sources',
+      'provider_name',
+      'fills',
+    ],
   },
   'org/audit-store.ts AuditRow': { table: 'audit_log' },
   'org/store.ts ApiKeyRow': { table: 'api_keys', computed: ['project_name', 'project_active'] },

@@ -1,4 +1,5 @@
 import type { Settler } from '../cluster/settlement.ts';
+import type { CodeSourceService } from '../credentials/codes/service.ts';
 import type { CredentialLookup } from '../credentials/lookup.ts';
 import { abandon, reasons } from '../logins/abandoned.ts';
 import { loginBrowsers } from '../logins/browsers.ts';
@@ -27,6 +28,7 @@ export async function openLogins(
   deps: {
     egress: Egress;
     lookup: CredentialLookup;
+    codeSources: CodeSourceService;
     rooms: Pick<Awaited<ReturnType<typeof openSessions>>, 'sessions' | 'replays' | 'profiles'>;
     publicUrl: () => string;
     /** How long a page is waited for that still loads, computes or changes. */
@@ -47,6 +49,7 @@ export async function openLogins(
     secrets,
     inputs,
     lookup: deps.lookup,
+    codeSources: deps.codeSources,
     runFlow: (input) => runWith(read, { ...input, deadlines: { ...input.deadlines, coming } }),
     nextCheckAt: jittered,
   });

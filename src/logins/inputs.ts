@@ -64,7 +64,8 @@ export function loginInputs({ db, secrets, notices }: { db: Db; secrets: Secrets
         await put(tx, run, submitted, false);
       }),
 
-    pushCode: (runId: string, connectionId: string, code: string): Promise<void> =>
+    /** `fromSource`: from a source of the credential, and not from a program of the project. */
+    pushCode: (runId: string, connectionId: string, code: string, fromSource = false): Promise<void> =>
       db.transaction(async (tx) => {
         if (!isWellFormed(code)) throw broken();
         const run = await locked(tx, runId, connectionId);
@@ -72,7 +73,7 @@ export function loginInputs({ db, secrets, notices }: { db: Db; secrets: Secrets
           throw errors.flow_not_waiting({
             detail: `${mostCodes} codes wait for this login already. Send a code when the site has sent one.`,
           });
-        await put(tx, run, { code }, true);
+        await put(tx, run, { code, ...(fromSource ? { fromSource } : {}) }, true);
       }),
 
     /** The next input of a login; rejects when the signal fires. */

@@ -1,7 +1,10 @@
+import type { CodeSourceService } from '../credentials/codes/service.ts';
+import type { OpenCredential } from '../credentials/service.ts';
 import { latest } from '../lib/latest.ts';
 import type { Log } from '../lib/log.ts';
 import type { Db } from '../store/db.ts';
 import type { LoginBrowser } from './browsers.ts';
+import { codeWatching } from './code-watch.ts';
 import type { Explained, FlowInput, FlowOutcome, FlowState } from './flow/types.ts';
 import { isShownName } from './flow/values.ts';
 import type { LoginInputs } from './inputs.ts';
@@ -35,6 +38,7 @@ export interface DrivingOptions {
   db: Db;
   inputs: LoginInputs;
   keeping: ReturnType<typeof loginKeeping>;
+  codeSources: Pick<CodeSourceService, 'forLogin'>;
   runFlow: (input: FlowInput) => Promise<FlowOutcome>;
   /** When the next check of a connection is due, once it is logged in. */
   nextCheckAt: (intervalSeconds: number) => Date;
@@ -43,8 +47,10 @@ export interface DrivingOptions {
 }
 
 /** One login in its browser: through the flow, to a saved or unchanged profile. */
-export function loginDriving({ db, inputs, keeping, runFlow, nextCheckAt, metrics, log }: DrivingOptions) {
+export function loginDriving(options: DrivingOptions) {
+  const { db, inputs, keeping, runFlow, nextCheckAt, metrics, log } = options;
   const runs = runStore(db);
+  const watchCodes = codeWatching(options);
   const { settle, settleSurely, owe, settleOwed } = loginEnds({ db, inputs, log });
 
   async function drive(driven: Driven): Promise<EndedRun> {
@@ -58,17 +64,26 @@ export function loginDriving({ db, inputs, keeping, runFlow, nextCheckAt, metric
       (kept: Explained[]) => runs.explain(run.id, kept),
       (error) => log.warn({ ...facts, error: error.message }, 'login.not_explained'),
     );
+    const record = (note: Explained) => {
+      notes.push(noteOf(note));
+      if (notes.length > mostNotes) notes.shift();
+      keepNotes(boundedTogether(notes));
+    };
     let codeUsed = false;
     let asked: FlowState['fields'] = [];
+    let credential: OpenCredential | undefined;
+    const codes = watchCodes({ connection, run, credential: () => credential, record });
     const flow = async (): Promise<FlowOutcome> => {
       // Before any page is opened: a page of a host that the item does not name has no part in this.
       const refused = await keeping.refusal(connection);
       if (refused) return { status: 'FAILED', errorCode: refused.code, errorMessage: refused.message, typed: {} };
+      codes.begin();
       const given = await keeping.given(connection, kind);
       return runFlow({
         ...given,
         async credential() {
           const opened = await given.credential();
+          credential = opened;
           if (opened) browser.hide([...secretValues(opened.values), ...(opened.totp ? [opened.totp.secret] : [])]);
           return opened;
         },
@@ -84,30 +99,27 @@ export function loginDriving({ db, inputs, keeping, runFlow, nextCheckAt, metric
           await runs.report(run.id, state);
         },
         async input(wanted) {
-          const submitted = await inputs.next(run, wanted);
-          if (submitted.code !== undefined) codeUsed = true;
+          const submitted = await codes.during(wanted, () => inputs.next(run, wanted));
+          if (submitted.code !== undefined && !submitted.fromSource) codeUsed = true;
           browser.hide([
             ...secretAnswers(submitted.fieldValues ?? {}, asked),
             ...(submitted.code === undefined ? [] : [submitted.code]),
           ]);
           return submitted;
         },
-        record(note) {
-          notes.push(noteOf(note));
-          if (notes.length > mostNotes) notes.shift();
-          keepNotes(boundedTogether(notes));
-        },
+        record,
         signal,
         deadlines: { total: driven.endsAt - Date.now() },
       });
     };
-    const outcome = await stoppable(flow(), signal).catch((error: Error) => {
+    const left = await stoppable(flow(), signal).catch((error: Error) => {
       log.error({ ...facts, error: error.message, stack: error.stack }, 'login.fault');
       return fault;
     });
+    const outcome = codes.explained(left);
     if (outcome.cause instanceof Error)
       log.error({ ...facts, error: outcome.cause.message, stack: outcome.cause.stack }, 'login.fault');
-    const row = await finish(driven, outcome, codeUsed);
+    const row = await finish(driven, outcome, codeUsed).finally(() => codes.end(outcome));
     const seconds = (performance.now() - began) / 1000;
     metrics.flows.observe({ kind, outcome: row.status }, seconds);
     const { status, error_code: code } = row;

@@ -21,6 +21,7 @@ const none: Facts = {
   provider_path: null,
   value_keys: null,
   has_totp_secret: null,
+  code_sources: null,
   requirements: null,
   fills: null,
   takes_codes: false,
@@ -109,6 +110,21 @@ test.each<[string, Facts, boolean, string]>([
     true,
     'requirements_satisfiable',
   ],
+  ...(
+    [
+      ['a mailbox', ['imap'], 'email', true],
+      ['a mailbox', ['imap'], 'other', true],
+      ['a mailbox', ['imap'], 'sms', false],
+      ['an address for codes', ['webhook'], 'sms', true],
+      ['an address for codes', ['webhook'], 'email', true],
+      ['an address for codes', ['webhook'], 'call', false],
+    ] as const
+  ).map(([what, sources, way, can]): [string, Facts, boolean, string] => [
+    `needs a code by ${way} and has ${what}`,
+    { ...stored, code_sources: [...sources], requirements: needs({ codes: [way] }) },
+    can,
+    can ? 'requirements_satisfiable' : 'requires_sms_code',
+  ]),
   [
     'has its passkey',
     { ...none, has_passkeys: true, requirements: needs({ passkey: true }) },

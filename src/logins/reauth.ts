@@ -1,3 +1,4 @@
+import type { Requirements } from './flow/recipe.ts';
 import { namesFor } from './flow/values.ts';
 import { linkOf, type ConnectionRow } from './store.ts';
 import type { ReauthReason } from './api-enums.ts';
@@ -10,6 +11,7 @@ type Facts = Pick<
   | 'provider_path'
   | 'value_keys'
   | 'has_totp_secret'
+  | 'code_sources'
   | 'requirements'
   | 'fills'
   | 'takes_codes'
@@ -32,18 +34,23 @@ export function canReauth(row: Facts): { can: boolean; reason: ReauthReason } {
   const byPasskey = needs?.passkey === true && row.has_passkeys;
   if (!link && !asksNothing && !byPasskey) return no('no_credential');
   if (needs?.external) return no('requires_external_action');
-  const codes = needs?.codes ?? [];
+  const codes = row.takes_codes ? [] : (needs?.codes ?? []);
+  const missing = codes.filter((way) => !hasSource(row.code_sources ?? [], way));
   // Where the page does not say how its code comes, a login types a generated one.
-  const generated = needs?.totp === true || codes.includes('other');
-  const sent = codes.filter((way) => way !== 'other');
-  if (sent.length > 0 && !row.takes_codes)
-    return no(sent.includes('email') ? 'requires_email_code' : 'requires_sms_code');
+  const generated = needs?.totp === true || missing.includes('other');
+  const sent = missing.filter((way) => way !== 'other');
+  if (sent.length > 0) return no(sent.includes('email') ? 'requires_email_code' : 'requires_sms_code');
   if (generated && stored && !row.has_totp_secret && !row.takes_codes) return no('requires_totp_without_secret');
   if (needs?.passkey && !row.has_passkeys) return no('requires_external_action');
   if (needs && stored && lacks(row, needs.keys)) return no('no_viable_plans');
   if (!link) return yes('viable_plans_found');
   if (!stored) return yes('external_credential');
   return yes(needs ? 'requirements_satisfiable' : 'no_requirements_recorded');
+}
+
+/** Whether a source of the credential may have the codes of a way. Programs forward mails and text messages, and no calls. */
+function hasSource(sources: readonly string[], way: Requirements['codes'][number]): boolean {
+  return way !== 'call' && (sources.includes('webhook') || (way !== 'sms' && sources.includes('imap')));
 }
 
 /** Whether the credential has no value for something that was typed, neither by a usual name for it nor by the page's own. */

@@ -262,7 +262,9 @@ export const Connection = named(
     interaction_id: nullableText('The id of the current question of the login. Send it with a submit.'),
     input_expires_at: Optional(nullable({ ...Timestamp, description: endOfQuestion } as typeof Timestamp)),
     ...orNull(asked),
-    external_action_message: nullableText('The action that the user must take outside of the browser.'),
+    external_action_message: nullableText(
+      'The action that the user must take outside of the browser. While the login waits for a code that the service looks for by itself, a sentence about that.',
+    ),
     website_error: nullableText('The error message of the site.'),
     error_code: nullableText(),
     error_message: nullableText(),

@@ -26,6 +26,8 @@ export interface ConnectionRow {
   credential_name: string | null;
   value_keys: string[] | null;
   has_totp_secret: boolean | null;
+  /** The types of its sources of one-time codes. */
+  code_sources: string[] | null;
   /** Null when the provider is deleted, or not shared with the project any more. */
   provider_name: string | null;
   proxy_id: string | null;
@@ -121,6 +123,7 @@ export function connectionStore(db: Db) {
           c.save_credentials, c.record_session, c.browser_telemetry, c.status, c.post_login_url, c.sso_provider, c.requirements,
           c.totp_counter, c.takes_codes, c.has_passkeys, c.last_login_at, c.last_auth_check_at, c.next_check_at, c.failures, c.claim_id,
           c.created_at, p.name as profile_name, k.name as credential_name, k.value_keys, k.has_totp_secret, v.name as provider_name,
+          (select array_agg(distinct s.type) from one_time_code_sources s where s.credential_id = k.id) as code_sources,
           (select json_agg(json_build_object('key', f -> 'key', 'label', f -> 'label'))
             from jsonb_path_query(c.recipe, '$.steps[*].fills[*]') f) as fills,
           (select json_build_object('code', r.error_code, 'message', r.error_message) from auth_runs r
@@ -153,6 +156,7 @@ export function connectionStore(db: Db) {
           c.save_credentials, c.record_session, c.browser_telemetry, c.status, c.post_login_url, c.sso_provider, c.requirements,
           c.totp_counter, c.takes_codes, c.has_passkeys, c.last_login_at, c.last_auth_check_at, c.next_check_at, c.failures, c.claim_id,
           c.created_at, p.name as profile_name, k.name as credential_name, k.value_keys, k.has_totp_secret, v.name as provider_name,
+          (select array_agg(distinct s.type) from one_time_code_sources s where s.credential_id = k.id) as code_sources,
           (select json_agg(json_build_object('key', f -> 'key', 'label', f -> 'label'))
             from jsonb_path_query(c.recipe, '$.steps[*].fills[*]') f) as fills,
           (select json_build_object('code', r.error_code, 'message', r.error_message) from auth_runs r

@@ -81,6 +81,11 @@ function Question({ login }: { login: ManagedAuth }) {
       {login.website_error && (
         <Alert color="yellow" title={<bdi>{login.website_error}</bdi>} role="alert" className="wrap" />
       )}
+      {login.external_action_message && (
+        <Text size="sm" c="dimmed">
+          {login.external_action_message}
+        </Text>
+      )}
       {fields.length > 0 && (
         <form onSubmit={submit} autoComplete="off">
           <Stack gap="sm" maw={420}>

@@ -20,7 +20,7 @@ import { fitsPattern } from './pattern.ts';
 import { codeSourceStore, type MailboxRow, type MailboxSettings } from './store.ts';
 
 /** A mail whose code a login got. */
-interface UsedMail extends MailName {
+export interface UsedMail extends MailName {
   sourceId: string;
 }
 

@@ -24,6 +24,9 @@ export async function act(flow: Flow, signal: AbortSignal): Promise<FlowStateNam
     await patiently(flow, signal, () =>
       evidence.noteLogin(look, flow.browser, { id: page.id, waitedFor: page.waitedFor }),
     );
+  // A banner that is closed beside the question for a code does not make the site send one.
+  const sends = decision && (submits.has(decision.do) || (decision.do === 'click' && decision.step.why !== 'dismiss'));
+  if (sends) attempt.send(flow.now());
   switch (decision?.do) {
     case 'fill':
       return (await fill(flow, decision.look ?? look, decision.plan, signal)) ? 'responding' : 'looking';

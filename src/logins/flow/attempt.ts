@@ -22,6 +22,8 @@ export class Attempt {
   submitted: readonly SubmittedPart[] = [];
   /** The source of the last submitted values: a person if any of them came from a person. */
   lastFrom: Fill['from'] = 'credential';
+  /** When the flow last clicked or submitted something that a site may answer with a code, in milliseconds since 1970. */
+  sentAt?: number | undefined;
   /** The page's answer to the last submit was not judged yet. */
   unjudged = false;
   /** How often in a row a page came back after a submit without an error text. */
@@ -56,6 +58,10 @@ export class Attempt {
     this.#visits.set(key, visits);
     if (visits > mostVisits)
       throw new FlowEnd('stuck_in_loop', 'The site shows the same page again and again.', reading.error?.text);
+  }
+
+  send(at: number): void {
+    this.sentAt = at;
   }
 
   /** An answer of a person is reason to visit pages again. */

@@ -1,3 +1,4 @@
+import type { OpenCredential } from '../../credentials/service.ts';
 import type { ReadChoice, Reading } from '../reading/types.ts';
 import { isCode, takesGenerated } from './codes.ts';
 import { isAttended, type Flow } from './context.ts';
@@ -68,6 +69,8 @@ function secondFactor(flow: Flow, open: ReadChoice[], reading: Reading): Chosen 
     const other = of('switch');
     if (other) return { choice: other, why: 'Another way may take a code of the authenticator app.' };
   }
+  const sent = reading.kind === 'login' || reading.kind === 'code' ? undefined : sentTo(credential?.codeSources, of);
+  if (sent) return { choice: sent, why: 'The service can read the code that is sent there.' };
   const hasPassword = Object.keys(credential?.values ?? {}).some((name) => /pass|pwd/i.test(name));
   // A site that knows the account from before may send a code at once, and take the password instead.
   const insteadOfCode = reading.kind === 'code' && !generates && !flow.factors.hasSubmittedPassword;
@@ -76,6 +79,12 @@ function secondFactor(flow: Flow, open: ReadChoice[], reading: Reading): Chosen 
       ? of('password')
       : undefined;
   return password && { choice: password, why: 'The credential has a password.' };
+}
+
+/** The way to a code that a source of the credential has. A webhook may have the codes of mails or those of text messages. */
+function sentTo(sources: OpenCredential['codeSources'], of: (type: ReadChoice['mfaType']) => ReadChoice | undefined) {
+  if (!sources?.length) return undefined;
+  return sources.includes('imap') ? of('email') : (of('sms') ?? of('email'));
 }
 
 function plainly(flow: Flow, open: ReadChoice[], reading: Reading): Chosen | undefined {

@@ -1,3 +1,4 @@
+import type { OpenCredential } from '../../credentials/service.ts';
 import type { ReadField, Reading } from '../reading/types.ts';
 
 export const isCode = ({ type }: Pick<ReadField, 'type'>) => type === 'code' || type === 'totp_code';
@@ -17,3 +18,7 @@ export function codeChannel(field: ReadField, reading: Reading): 'sms' | 'email'
   if (/phone call|call you|called/.test(text)) return 'call';
   return 'other';
 }
+
+/** Whether the page asks for a code that a source of the credential may have. Codes of an authenticator app are in no mail. */
+export const asksSources = (credential: OpenCredential | undefined, fields: readonly ReadField[]): boolean =>
+  (credential?.codeSources?.length ?? 0) > 0 && fields.some((field) => field.type === 'code');

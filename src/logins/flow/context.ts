@@ -19,6 +19,8 @@ export interface Flow extends Readonly<HiddenValues> {
   readonly hosts: AllowedHosts;
   readonly deadlines: Readonly<FlowDeadlines>;
   readonly now: () => number;
+  /** In milliseconds since 1970. */
+  readonly beganAt: number;
   readonly page: Readonly<FlowPage>;
   readonly attempt: Readonly<Attempt>;
   readonly factors: Readonly<Factors>;
@@ -29,6 +31,7 @@ export interface Flow extends Readonly<HiddenValues> {
 
 export function newFlow(input: FlowInput, read: Reader): Flow {
   const hosts = allowedHosts(input.connection);
+  const now = input.now ?? Date.now;
   const hidden = { scrub: scrubber(), secrets: scrubber() };
   return {
     ...hidden,
@@ -37,7 +40,8 @@ export function newFlow(input: FlowInput, read: Reader): Flow {
     browser: input.browser,
     hosts,
     deadlines: { ...standardDeadlines, ...input.deadlines },
-    now: input.now ?? Date.now,
+    now,
+    beganAt: now(),
     page: new FlowPage(),
     attempt: new Attempt(),
     factors: new Factors(input.lastTotpCounter),

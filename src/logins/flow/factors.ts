@@ -22,6 +22,8 @@ export class Factors {
   passkeysEnabled = false;
   /** How often HTTP Basic credentials were sent. */
   basicSent = 0;
+  /** Codes that a person, a program or a source gave, and that the site has not refused. */
+  #given: string[] = [];
   /** Codes generated since the site last accepted one. */
   #generated = 0;
   /** How often each password was submitted, by a hash that has no meaning outside of this flow. */
@@ -84,7 +86,17 @@ export class Factors {
     this.lastCounter = counter;
   }
 
+  giveCode(code: string): void {
+    this.#given.push(code);
+  }
+
+  get givenCodes(): readonly string[] {
+    return this.#given;
+  }
+
   judge({ kind, fields }: Reading, isAnswer: boolean): void {
+    // It asks for another, or for the same once more.
+    if (isAnswer && fields.some(isCode)) this.#given.pop();
     // The site did not accept the code of the new secret, so it does not have the secret either.
     if (isAnswer && kind === 'enrol_totp') this.totpSecret = undefined;
     if (!fields.some(isCode)) this.#generated = 0;

@@ -194,11 +194,13 @@ async function submit(flow: Flow, { reading }: Look, planned: Look, last: ReadFi
 
 /** What the login needs, and what a person typed. */
 function remember(flow: Flow, look: Look, { field, value, from, name }: Filled): void {
-  const { draft, person } = flow;
+  const { draft, factors, person } = flow;
   if (name !== undefined) flow.attempt.take(name, memoryKey(field));
   if (isCode(field) && from !== 'credential') {
+    if (from !== 'code') factors.giveCode(value);
     // A person who typed a code of an authenticator app may add its secret to the credential later.
-    if (from === 'code' || takesGenerated(field, look.reading)) draft.need({ totp: true });
+    const generated = takesGenerated(field, look.reading) && !person.hasSourceCode;
+    if (from === 'code' || generated) draft.need({ totp: true });
     else draft.needCode(codeChannel(field, look.reading));
     return;
   }

@@ -90,8 +90,8 @@ export function credentialAt(
   if (foreign.length === 0)
     return values.length === all.length ? credential : { ...credential, values: Object.fromEntries(values) };
   if (values.length === 0) return undefined;
-  const totp = allowed({ from: 'code' }) ? credential.totp : undefined;
-  return { ...credential, values: Object.fromEntries(values), totp };
+  const { totp, codeSources } = allowed({ from: 'code' }) ? credential : {};
+  return { ...credential, values: Object.fromEntries(values), totp, codeSources };
 }
 
 /** The address of a page, or the origin of its document where the address, such as `about:blank` or `blob:`, does not contain it. */

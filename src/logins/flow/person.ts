@@ -29,7 +29,7 @@ export class Person {
   /** The question of the choice that the person made. */
   #choice?: string | undefined;
   /** A code that was pushed, and the site of the field that asked for it. */
-  #code?: { value: string; place: string | undefined } | undefined;
+  #code?: { value: string; place: string | undefined; fromSource: boolean } | undefined;
   /** Typed values, by the names that they get in a credential. */
   #typed: Record<string, string> = {};
   /** The origins of the documents where they were typed, by the same names. */
@@ -89,7 +89,7 @@ export class Person {
   }
 
   /** Takes what answers one of the questions. False when nothing does. */
-  take({ fieldValues = {}, choiceId, code, questions = [] }: Submitted): boolean {
+  take({ fieldValues = {}, choiceId, code, fromSource = false, questions = [] }: Submitted): boolean {
     const { fields, choices } = this.asked;
     const answered = new Set(questions);
     let taken = false;
@@ -108,7 +108,7 @@ export class Person {
     }
     const codeField = fields.find(isCode);
     if (code !== undefined && code !== '' && codeField) {
-      this.#code = { value: code, place: this.#placeOf(codeField.origin) };
+      this.#code = { value: code, place: this.#placeOf(codeField.origin), fromSource };
       hideSecret(this.#hidden, code);
       taken = true;
     }
@@ -128,6 +128,11 @@ export class Person {
   /** The person has given something that was not used yet. */
   get hasGiven(): boolean {
     return this.hasAnswered || this.#choice !== undefined || this.#code !== undefined;
+  }
+
+  /** A source of the credential gave the code that is typed now. */
+  get hasSourceCode(): boolean {
+    return this.#code?.fromSource === true;
   }
 
   answerTo(field: ReadField): string | undefined {

@@ -50,7 +50,8 @@ export async function runWith(read: Reader, input: FlowInput): Promise<FlowOutco
       );
       if (typeof next !== 'string') {
         await report(flow, { step: 'COMPLETED', fields: [], choices: [] });
-        return { ...next, ...(await learned(flow)), requirements: next.requirements };
+        const { givenCodes: acceptedCodes } = flow.factors;
+        return { ...next, ...(await learned(flow)), requirements: next.requirements, acceptedCodes };
       }
       state = next;
     }

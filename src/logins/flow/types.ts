@@ -103,13 +103,23 @@ export interface FlowInput {
    * The next submit of a person. With `codes`, a code that was pushed to the connection counts too: the page asks for one.
    * Rejects when the signal fires. Submits that arrived before this call and were not taken may be given at once.
    */
-  input(options: { signal: AbortSignal; codes: boolean }): Promise<Submitted>;
+  input(options: InputWanted): Promise<Submitted>;
   /** Takes one record of what the flow saw and decided. Keep the last 20. */
   record(note: Explained): void;
   /** Fires when the flow is cancelled: the outcome is CANCELED then. */
   signal: AbortSignal;
   now?: (() => number) | undefined;
   deadlines?: Partial<FlowDeadlines> | undefined;
+}
+
+export interface InputWanted {
+  signal: AbortSignal;
+  codes: boolean;
+  /**
+   * When the form was sent that the page answers with its question for a code, in milliseconds since 1970. Set if codes of the credential's
+   * sources may be typed into this page.
+   */
+  sentAt?: number | undefined;
 }
 
 /** Field values, a choice, a code, or several of them. */
@@ -122,6 +132,8 @@ export interface Submitted {
   questions?: readonly string[] | undefined;
   /** A code that was pushed, for the field that asks for one. */
   code?: string | undefined;
+  /** The code came from a source of the credential. */
+  fromSource?: boolean | undefined;
 }
 
 /** With the name of the question; see `questionOf`. */
@@ -150,6 +162,7 @@ export type FlowErrorCode =
   | 'element_not_found'
   | 'credentials_invalid'
   | 'mfa_required'
+  | 'code_source_failed'
   | 'external_action_required'
   | 'unsupported_auth_method'
   | 'bot_detected'
@@ -181,6 +194,8 @@ export interface FlowOutcome {
   totpSecret?: string | undefined;
   /** The newest window with a typed code. */
   totpCounter?: number | undefined;
+  /** Codes that were given and that the site accepted. Set on SUCCESS. Secret. */
+  acceptedCodes?: readonly string[] | undefined;
   /** What the login needed, for can_reauth. Unset when the flow learned nothing about it. */
   requirements?: Requirements | undefined;
   ssoProvider?: string | undefined;

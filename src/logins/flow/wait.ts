@@ -1,5 +1,5 @@
 import { FormsError } from './browser.ts';
-import { isCode } from './codes.ts';
+import { asksSources, isCode } from './codes.ts';
 import type { Flow } from './context.ts';
 import { lookAt } from './look.ts';
 import { pause } from './pause.ts';
@@ -8,6 +8,8 @@ import type { FlowStateName } from './states.ts';
 import type { Look } from './types.ts';
 
 const mostFrozen = 5;
+/** For the person at the hosted page. */
+const looksBySelf = 'The service looks for this code by itself. You can also enter it here.';
 
 /**
  * Waits for a person, a pushed code, or the page itself: an answered push, or a person in the live
@@ -25,7 +27,7 @@ export async function awaitChange(
     step,
     fields,
     choices,
-    externalActionMessage: message,
+    externalActionMessage: message ?? (asksSources(flow.page.credential, fields) ? looksBySelf : undefined),
     websiteError: flow.attempt.websiteError,
   });
   // An answer to the wait before this one may have been taken since.
@@ -46,9 +48,10 @@ export async function awaitChange(
 /** The next submit that answers one of the questions. */
 async function given(flow: Flow, signal: AbortSignal): Promise<'given'> {
   const { fields, choices } = flow.person.asked;
+  const sentAt = asksSources(flow.page.credential, fields) ? (flow.attempt.sentAt ?? flow.beganAt) : undefined;
   for (;;) {
     // Taken even when the page has changed in the same moment: what a person has given must not get lost.
-    const submitted = await flow.input.input({ signal, codes: fields.some(isCode) });
+    const submitted = await flow.input.input({ signal, codes: fields.some(isCode), sentAt });
     if (flow.person.take(submitted)) return 'given';
     // Nothing to ask for: only the page can change.
     if (fields.length === 0 && choices.length === 0) await pause(1000, signal);

@@ -118,6 +118,8 @@ export function loginRoom(store: LoginTestStore, nodeId = 'node_a', slotMs?: num
     saved: [] as object[],
     /** What every credential holds. */
     values: {} as Record<string, string>,
+    /** No login has sources of codes. */
+    codeSources: { forLogin: () => ({ begin() {}, watch: async () => {}, accepted: async () => {}, close() {} }) },
     /** Why no credential can be used. */
     refusal: undefined as ServiceError | undefined,
   };
@@ -143,6 +145,7 @@ export function loginRoom(store: LoginTestStore, nodeId = 'node_a', slotMs?: num
     secrets,
     inputs,
     lookup,
+    codeSources: edge.codeSources,
     runFlow: (input) => edge.flow(input),
     nextCheckAt: jittered,
   });

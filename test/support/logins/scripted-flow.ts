@@ -1,4 +1,5 @@
 import { expect } from 'vitest';
+import type { OpenCredential } from '../../../src/credentials/service.ts';
 import type { TotpCode } from '../../../src/credentials/totp.ts';
 import type { Reader } from '../../../src/logins/flow/types.ts';
 import { runWith } from '../../../src/logins/flow/state-loop.ts';
@@ -54,13 +55,14 @@ export interface Case {
   script: Script;
   values?: Record<string, string>;
   totp?: () => Promise<TotpCode | undefined>;
+  codeSources?: OpenCredential['codeSources'];
   submits?: Submitted[];
   input?: Partial<FlowInput>;
   /** With a browser of another site than the script's. */
   read?: Reader;
 }
 
-export async function run({ script, values, totp, submits = [], input = {}, ...given }: Case) {
+export async function run({ script, values, totp, codeSources, submits = [], input = {}, ...given }: Case) {
   const { browser, read, site } = scriptedSite(script);
   const reports: FlowState[] = [];
   const notes: Explained[] = [];
@@ -74,7 +76,11 @@ export async function run({ script, values, totp, submits = [], input = {}, ...g
     flowType: 'LOGIN',
     browser,
     credential: async () =>
-      values && { values, ...(totp && { totp: { secret: 'ABCDEFGH', algorithm: 'SHA1', digits: 6, period: 30 } }) },
+      values && {
+        values,
+        codeSources,
+        ...(totp && { totp: { secret: 'ABCDEFGH', algorithm: 'SHA1', digits: 6, period: 30 } }),
+      },
     totp: totp ?? (async () => undefined),
     mayEnrol: false,
     report: async (state) => void reports.push(state),
@@ -85,12 +91,22 @@ export async function run({ script, values, totp, submits = [], input = {}, ...g
     input: async (wanted) => answering(reports.at(-1), await (input.input ?? next)(wanted)),
   });
   // Invariants of every flow.
-  const { typed, totpSecret, passkeys, cause, ...shown } = outcome;
+  const { typed, totpSecret, passkeys, acceptedCodes, cause, ...shown } = outcome;
   expect(cause).toBeUndefined();
   const published = JSON.stringify([reports, notes, shown]);
   for (const secret of [good.password, 'planted-wrong', 'planted-new', '424242', '434343'])
     expect(published).not.toContain(secret);
   const passwords = site.submits.flatMap((one) => one['password'] ?? []);
   for (const password of passwords) expect(passwords.filter((one) => one === password).length).toBeLessThanOrEqual(2);
-  return { outcome, reports, notes, site, steps: reports.map((one) => one.step), typed, totpSecret, passkeys };
+  return {
+    outcome,
+    reports,
+    notes,
+    site,
+    steps: reports.map((one) => one.step),
+    typed,
+    totpSecret,
+    passkeys,
+    acceptedCodes,
+  };
 }

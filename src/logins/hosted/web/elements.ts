@@ -27,6 +27,7 @@ type Plain =
   | 'fields'
   | 'footer'
   | 'form'
+  | 'form-note'
   | 'form-title'
   | 'monogram'
   | 'note'

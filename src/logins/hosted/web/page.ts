@@ -105,6 +105,8 @@ function ask({ sent }: { sent: boolean }): void {
   const title = fields.hasCode ? 'Enter the code' : '';
   $('form-title').textContent = title;
   $('form-title').hidden = !title;
+  $('form-note').textContent = outside ? '' : (elsewhere ?? '');
+  $('form-note').hidden = outside || !elsewhere;
   view(outside ? 'elsewhere' : 'asking');
   complain(failed, true);
   document.title = `${failed ? 'Not accepted' : title || 'Sign in'} – ${site()}`;
