@@ -82,6 +82,7 @@ describe('docs', () => {
       .join('')
       .replace('size: 10', 'size: 1')
       .replace('proxy.example.com', '127.0.0.1')
+      .replace('imap.example.com', '127.0.0.1')
       .replace('https://vault.example.com:8200', 'http://127.0.0.1:3128');
     expect(await run('ts', BEFORE + text)).toEqual(fine);
     for (const { language, code } of blocks(page))
