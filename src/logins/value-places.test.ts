@@ -43,7 +43,8 @@ const [old, current] = [randomBytes(32), randomBytes(32)];
 /** What keeps values for logins, with these keys of the service, newest first. */
 async function open(keys: Buffer[]) {
   const secrets = secretStore(store.db, await openKeys('', keys.map((key) => key.toString('hex')).join()));
-  const credentials = credentialService({ db: store.db, secrets, events: eventBus() });
+  const elsewhere = { refuseHost: async () => undefined, publicUrl: () => 'https://corral.example' };
+  const credentials = credentialService({ db: store.db, secrets, events: eventBus(), ...elsewhere });
   const lookup = credentialLookup({ credentials, providers: undefined as never, log: silent });
   return { secrets, credentials, keeping: loginKeeping({ db: store.db, secrets, lookup, log: silent }) };
 }
