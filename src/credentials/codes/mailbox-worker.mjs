@@ -11,7 +11,7 @@ const KIB = 1024;
 /** Bounds of answers. Mails with codes are small, and only parts of others are read. */
 const limits = { maxLineLength: 256 * KIB, maxLiteralSize: 256 * KIB, maxResponseSize: 512 * KIB };
 /** Of all answers of one connection. */
-const mostBytes = 16 * KIB * KIB;
+const mostBytes = 8 * KIB * KIB;
 const mostOfPart = 64 * KIB;
 const mostParts = 4;
 /** So many of the newest mails are looked at. */
