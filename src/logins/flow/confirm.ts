@@ -9,10 +9,11 @@ import { pause } from './pause.ts';
 import { mayBeAt } from './permission.ts';
 import { watcher, weigh, type Weighed } from './proof.ts';
 import type { RecipeSuccess } from './recipe.ts';
-import { lookElsewhere, saysOf } from './second-look.ts';
+import { lookElsewhere } from './second-look.ts';
 import type { FlowStateName } from './states.ts';
 import { addressToKeep, entryOf, success } from './success.ts';
 import type { FlowOutcome, Look } from './types.ts';
+import { saysOf } from './signs.ts';
 
 /**
  * Success by two signs that did not hold before the login (`proof.ts`), while a second page at the same address shows no login form, and no

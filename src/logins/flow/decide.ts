@@ -7,8 +7,8 @@ import { judgeAnswer, lockedOut } from './judge.ts';
 import { mayBeAt, mayTypeAt, pageOrigin, refusal } from './permission.ts';
 import { planFill } from './plan.ts';
 import type { RecipeStep } from './recipe.ts';
-import { isOffer } from './second-look.ts';
 import type { Look } from './types.ts';
+import { isOffer } from './signs.ts';
 
 /** Looks at a page without anything of use before it counts as such, and the same at a guessed address. */
 const leastWaits = 2;

@@ -1,6 +1,5 @@
 import type { FlowBrowser, StateFingerprint } from './browser.ts';
-import { saysOf } from './second-look.ts';
-import { labelsOf, marksOf, namesAccount } from './signs.ts';
+import { labelsOf, marksOf, namesAccount, saysOf } from './signs.ts';
 import type { Look } from './types.ts';
 
 /** Links and buttons that a page must have beyond those of the login page to count as the application. */

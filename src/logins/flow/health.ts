@@ -2,8 +2,8 @@ import type { ReadingKind } from '../reading/types.ts';
 import { entryAddresses, isAtPage, isSameAddress } from './addresses.ts';
 import type { FlowBrowser } from './browser.ts';
 import { allowedHosts } from './hosts.ts';
-import { isOffer, lookBeside, lookTwice, saysOf, timeFor, type Watcher } from './second-look.ts';
-import { compare, labelsOf, saysOver, showsFirstStep, sizeOf } from './signs.ts';
+import { lookBeside, lookTwice, timeFor, type Watcher } from './second-look.ts';
+import { compare, isOffer, labelsOf, saysOf, saysOver, showsFirstStep, sizeOf } from './signs.ts';
 import type { FlowConnection, Health, Look, Reader, Recipe } from './types.ts';
 
 interface CheckInput {

@@ -5,8 +5,9 @@ import type { Flow } from './context.ts';
 import { isPast } from './decide.ts';
 import { checked } from './health.ts';
 import { mayBeAt } from './permission.ts';
-import { isOffer, lookBeside, lookElsewhere, saysOf, timeFor, type Watcher } from './second-look.ts';
+import { lookBeside, lookElsewhere, timeFor, type Watcher } from './second-look.ts';
 import type { Look } from './types.ts';
+import { isOffer, saysOf } from './signs.ts';
 
 export interface Weighed {
   holds: boolean;

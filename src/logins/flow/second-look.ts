@@ -1,9 +1,9 @@
 import { prepare } from '../reading/prepare.ts';
-import type { Reading } from '../reading/types.ts';
 import { FormsError, isFrozen, isPassing, type FlowBrowser } from './browser.ts';
 import { keyOf } from './look.ts';
 import { pause } from './pause.ts';
 import { standardDeadlines, type Look, type Reader } from './types.ts';
+import { saysOf } from './signs.ts';
 
 const settleMs = 10_000;
 const mostWaits = 4;
@@ -159,26 +159,3 @@ async function withMenus(watcher: Watcher, pageId: string, look: Look, signal: A
   }
   return look;
 }
-
-/** What a page says about whether its visitor is logged in. */
-export function saysOf({ kind }: Reading): 'in' | 'out' | 'nothing' {
-  switch (kind) {
-    case 'signed_in':
-      return 'in';
-    case 'login':
-    case 'code':
-    case 'choice':
-    case 'external':
-    case 'passkey':
-    case 'basic':
-    case 'entry':
-      return 'out';
-    default:
-      return 'nothing';
-  }
-}
-
-/** The page offers a login and has no form of one. Applications do so too: for another account, for a service to connect. */
-export const isOffer = ({ kind, fields, choices }: Reading) =>
-  kind === 'entry' ||
-  (kind === 'choice' && fields.length === 0 && choices.every(({ type }) => type === 'sso_provider'));

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Snapshot } from '../reading/snapshot.ts';
+import type { Reading } from '../reading/types.ts';
 import { sessionOver } from '../reading/words/texts.ts';
 import { isAtPage, pageAddress } from './addresses.ts';
 import type { RecipeStep, RecipeSuccess } from './recipe.ts';
@@ -88,3 +89,26 @@ export function namesAccount(texts: readonly string[], identifiers: Iterable<str
 }
 
 export const hashOf = (label: string) => createHash('sha256').update(label).digest('hex').slice(0, 12);
+
+/** What a page says about whether its visitor is logged in. */
+export function saysOf({ kind }: Reading): 'in' | 'out' | 'nothing' {
+  switch (kind) {
+    case 'signed_in':
+      return 'in';
+    case 'login':
+    case 'code':
+    case 'choice':
+    case 'external':
+    case 'passkey':
+    case 'basic':
+    case 'entry':
+      return 'out';
+    default:
+      return 'nothing';
+  }
+}
+
+/** The page offers a login and has no form of one. Applications do so too: for another account, for a service to connect. */
+export const isOffer = ({ kind, fields, choices }: Reading) =>
+  kind === 'entry' ||
+  (kind === 'choice' && fields.length === 0 && choices.every(({ type }) => type === 'sso_provider'));

@@ -2,8 +2,7 @@ import { keptAddress } from './addresses.ts';
 import type { StateFingerprint } from './browser.ts';
 import type { Flow } from './context.ts';
 import type { RecipeSuccess } from './recipe.ts';
-import { saysOf } from './second-look.ts';
-import { labelsOf, saysOver, showsFirstStep, sizeOf } from './signs.ts';
+import { labelsOf, saysOf, saysOver, showsFirstStep, sizeOf } from './signs.ts';
 import type { FlowOutcome, Look } from './types.ts';
 
 const mostCookies = 40;
