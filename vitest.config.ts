@@ -7,12 +7,14 @@ import { SlowestFiles } from './test/support/slowest-files.ts';
 
 /** The files that take longest, longest first: begun first, they leave no worker with a long file at the end. Others go by their size. */
 const longest = [
+  'acceptance/logins-causes',
   'acceptance/console-tasks',
   'acceptance/soak',
   'acceptance/start-and-stop',
   'acceptance/live-view',
   'attacks/growing-work',
   'attacks/starving',
+  'acceptance/one-time-codes',
   'acceptance/readme',
   'acceptance/profiles',
   'acceptance/replays',
