@@ -343,6 +343,7 @@ describe('the other nouns', () => {
       () => json('auth', 'timeline', login.id),
       () => corral(['-o', 'json', 'auth', 'submit', login.id, '--mfa-option-id', 'sms']),
       () => corral(['-o', 'json', 'auth', 'code', login.id, '123456']),
+      () => corral(['-o', 'json', 'auth', 'cancel', login.id]),
       () => corral(['-o', 'json', 'auth', 'recipe', login.id]),
       () => corral(['-o', 'json', 'auth', 'explain', login.id]),
       () => refused('connection_not_found', 4, 'auth', 'follow', 'nope', '-o', 'json'),
