@@ -23,6 +23,7 @@ const rows: Record<string, { table: string; computed?: string[]; present?: strin
       'value_keys',
       'has_totp_secret',
       'code_sources',
+      'last_check',
       'provider_name',
       'fills',
     ],
