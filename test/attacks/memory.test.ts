@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { requireSandbox } from '../support/sandbox.ts';
 import { RawClient } from '../support/mux-server.ts';
 import { spawnService } from '../support/process.ts';
@@ -33,18 +33,17 @@ describe('the memory of the service', () => {
   const sockets = new Set<Socket>();
   const clients = new Set<RawClient>();
 
-  beforeAll(async () => {
+  // A service of its own for each test: what one test made the service take and give back is still resident in the next.
+  beforeEach(async () => {
     dataDir = await mkdtemp(join(tmpdir(), 'corral-memory-'));
     service = await spawnService({ CORRAL_DATA_DIR: dataDir, CORRAL_API_KEY: KEY, CORRAL_WARM_SPARES: 'off' });
     neighbour = await create();
   }, 300_000);
-  afterEach(() => {
+  afterEach(async () => {
     for (const socket of sockets) socket.destroy();
     for (const { socket } of clients) socket.terminate();
     sockets.clear();
     clients.clear();
-  });
-  afterAll(async () => {
     await service?.kill();
     await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
   });
