@@ -159,7 +159,7 @@ function count(parts: Holding['parts']): number {
 }
 
 /** How many characters a value has. No recursion: the client determines the depth. */
-function textIn(value: unknown): number {
+export function textIn(value: unknown): number {
   let length = 0;
   const left = [value];
   while (left.length > 0) {

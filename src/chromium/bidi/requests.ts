@@ -1,6 +1,6 @@
 import { NetworkRequest } from 'chromium-bidi/out/Default/gen/src/bidiMapper/modules/network/NetworkRequest.js';
 import { NetworkStorage } from 'chromium-bidi/out/Default/gen/src/bidiMapper/modules/network/NetworkStorage.js';
-import { record } from '../../lib/shape.ts';
+import { textIn } from './holdings.ts';
 
 /** Of the texts of the events of all requests that one mapper keeps. */
 const MOST_KEPT = 16 * 1024 * 1024;
@@ -106,21 +106,8 @@ export function boundRequests(): void {
   for (const name of EVENTS) {
     const take = NetworkRequest.prototype[name] as (this: NetworkRequest, event: object) => void;
     NetworkRequest.prototype[name] = function takeCounted(this: NetworkRequest, event: object) {
-      keptWith.get(this)?.grow(this, textsIn(event));
+      keptWith.get(this)?.grow(this, textIn(event));
       take.call(this, event);
     };
   }
-}
-
-/** The characters of the texts in an event of the browser, of which the number of values is bounded. */
-function textsIn(event: unknown): number {
-  let length = 0;
-  const left = [event];
-  while (left.length > 0) {
-    const next = left.pop();
-    if (typeof next === 'string') length += next.length;
-    else if (Array.isArray(next)) for (const item of next) left.push(item);
-    else if (record(next)) for (const name in next) left.push(name, next[name]);
-  }
-  return length;
 }
