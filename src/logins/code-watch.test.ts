@@ -79,7 +79,7 @@ test('a fault is recorded once, and explains the end of a login that waited', as
   expect(codes.explained(missed)).toEqual(missed);
   await codes.during(wanted, async () => ({ choiceId: 'x' }));
   expect(notes.map(({ decision }) => decision)).toEqual([
-    'mailbox_refused: The mailbox INBOX of ann at imap.example refuses. The login goes on waiting for the code.',
+    'mailbox_refused: The mailbox INBOX of ann at imap.example refuses. The login still waits for the code.',
   ]);
   const message = 'No code came. The mailbox INBOX of ann at imap.example refuses. (mailbox_refused)';
   expect(codes.explained(missed)).toMatchObject({ errorCode: 'code_source_failed', errorMessage: message });

@@ -57,7 +57,7 @@ export function codeWatching({
       if (fault) faults.set(sourceId, fault);
       else faults.delete(sourceId);
       if (!fault || before?.code === fault.code) return;
-      const decision = `${fault.code}: ${fault.message} The login goes on waiting for the code.`;
+      const decision = `${fault.code}: ${fault.message} The login still waits for the code.`;
       const nothing = { url: '', title: '', evidence: [], fields: [], choices: [], next: [] };
       record({ at: new Date().toISOString(), state: 'awaiting_input', decision, ...nothing });
     }

@@ -63,7 +63,7 @@ test('a body ends at the length that was announced, also if the site sends more,
   expect(await textOf(bodyStream(longer.page, '1', [['content-length', '5']], true))).toBe('hello');
 });
 
-test('a body in chunks is read to its end, whatever length was announced', async () => {
+test('a chunked body is read to its end, and its content-length is ignored', async () => {
   const pieces = ['hello', ' and more'];
   const ask = async () => ({ data: pieces.shift() ?? '', eof: pieces.length === 0 });
   const headers: Headers = [

@@ -141,7 +141,7 @@ export function imapMailboxes({ check }: Pick<Destinations, 'check'>) {
       });
     },
 
-    /** Deletes one mail, unless the mailbox was made anew meanwhile. */
+    /** Deletes one mail. Nothing is deleted if the mailbox has been recreated since. */
     async remove(settings: Open, mail: MailName): Promise<void> {
       await soon(settings, { task: 'delete', mail });
     },

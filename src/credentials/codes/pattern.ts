@@ -1,5 +1,5 @@
 /**
- * Whether a text has a part that a pattern describes. Case does not count, and `*` stands for any characters. The first place of each part
+ * Whether a text has a part that a pattern describes. The comparison ignores case, and `*` matches any characters. The first place of each part
  * is taken, so a text is read once.
  */
 export function fitsPattern(text: string, pattern: string): boolean {

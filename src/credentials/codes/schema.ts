@@ -9,7 +9,7 @@ const Pattern = (what: string) =>
   Type.Optional(
     Line(
       255,
-      `A part of ${what}. Case does not count, and \`*\` stands for any characters. Without it, every mail fits.`,
+      `A part of ${what}. Case is ignored, and \`*\` matches any characters. Without it, every mail matches.`,
     ),
   );
 
@@ -72,7 +72,7 @@ export const CodeSource = named(
     webhook_url: Type.Optional(
       Type.String({
         description:
-          'Only in the answer to the request that created the source. Whoever knows the address can send codes: keep it secret.',
+          'Only in the answer to the request that created the source. Anyone with this address can send codes, so keep it secret.',
       }),
     ),
   }),

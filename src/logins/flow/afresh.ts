@@ -5,8 +5,8 @@ import { isPast } from './decide.ts';
 import { explain } from './explain.ts';
 
 /**
- * Starts the login anew in a browser that has forgotten the site. An application that holds a token for a login may show neither its account
- * nor its form when the token is dead. Once, before something is submitted, and only where a login succeeded before: the pages of other
+ * Restarts the login after the browser has deleted the data of the site. An application with a dead token may show neither its account nor
+ * its form. Once, before something is submitted, and only where a login succeeded before: the pages of other
  * sites look like this because they are other pages. If the login fails, the profile keeps what it had. False where it does not apply.
  */
 export async function startAfresh(flow: Flow): Promise<boolean> {
