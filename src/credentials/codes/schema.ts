@@ -7,10 +7,7 @@ const Line = (maxLength: number, description: string) =>
 const securities = ['tls', 'starttls'] as const;
 const Pattern = (what: string) =>
   Type.Optional(
-    Line(
-      255,
-      `A part of ${what}. Case is ignored, and \`*\` matches any characters. Without it, every mail matches.`,
-    ),
+    Line(255, `A part of ${what}. Case is ignored, and \`*\` matches any characters. Without it, every mail matches.`),
   );
 
 /** The fields of type imap. Everything but the password and the certificates is returned. */
